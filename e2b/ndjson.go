@@ -1,0 +1,190 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package e2b
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+)
+
+// readBuffer is the size of a read; a line that fits is parsed where it lies.
+const readBuffer = 32 << 10
+
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBuffer) }}
+
+// readEvents reads events from NDJSON until the execution's end, which it
+// reports, or the end of r or an error. A line may be as long as r is: bounding
+// r bounds the memory. Blank lines, those that do not parse and events of
+// unknown types are skipped. A last line needs no line feed.
+func readEvents(r io.Reader, emit func(Event)) (ended bool, err error) {
+	br := readers.Get().(*bufio.Reader)
+	br.Reset(r)
+	defer func() {
+		br.Reset(nil) // the pool keeps no connection
+		readers.Put(br)
+	}()
+	var long []byte // the beginning of a line that is longer than the buffer
+	for {
+		piece, err := br.ReadSlice('\n')
+		line := piece
+		if len(long) > 0 || errors.Is(err, bufio.ErrBufferFull) {
+			long = appendPiece(long, piece)
+			line = long
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if event, ok := parseEvent(line); ok {
+			emit(event)
+			if event.Type == EndOfExecution {
+				return true, nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		long = long[:0]
+	}
+}
+
+// appendPiece appends with doubling: append's own growth of large slices copies
+// a line of many MB too often.
+func appendPiece(long, piece []byte) []byte {
+	if need := len(long) + len(piece); need > cap(long) {
+		grown := make([]byte, len(long), max(2*cap(long), need, 4*readBuffer))
+		copy(grown, long)
+		long = grown
+	}
+	return append(long, piece...)
+}
+
+// wireEvent is a line as it is sent: a result's fields stand beside the type,
+// and text belongs to outputs and results alike.
+type wireEvent struct {
+	Type           EventType `json:"type"`
+	Timestamp      string    `json:"timestamp"`
+	Name           string    `json:"name"`
+	Value          string    `json:"value"`
+	Traceback      string    `json:"traceback"`
+	ExecutionCount int       `json:"execution_count"`
+	Result
+}
+
+// parseEvent parses a line; ok is false when there is no event in it.
+func parseEvent(line []byte) (event Event, ok bool) {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || line[0] != '{' {
+		return Event{}, false
+	}
+	w, ok := decodeEvent(line)
+	if !ok {
+		// Python writes numbers that JSON does not have.
+		if w, ok = decodeEvent(nullNonFinite(line)); !ok {
+			return Event{}, false
+		}
+	}
+	return w.event()
+}
+
+// decodeEvent decodes a line. A field of another type than expected is left
+// out, the event is not.
+func decodeEvent(line []byte) (wireEvent, bool) {
+	var w wireEvent
+	err := json.Unmarshal(line, &w)
+	var mismatch *json.UnmarshalTypeError
+	return w, err == nil || errors.As(err, &mismatch)
+}
+
+// event returns the event with the fields of its type.
+func (w wireEvent) event() (Event, bool) {
+	event := Event{Type: w.Type}
+	switch w.Type {
+	case Stdout, Stderr:
+		event.Text, event.Timestamp = w.Text, w.Timestamp
+	case ResultEvent:
+		result := w.Result
+		for _, raw := range []*json.RawMessage{&result.JSON, &result.Data, &result.Chart, &result.Extra} {
+			if string(*raw) == "null" {
+				*raw = nil
+			}
+		}
+		event.Result = &result
+	case ErrorEvent:
+		event.Name, event.Value, event.Traceback = w.Name, w.Value, w.Traceback
+	case NumberOfExecutions:
+		event.ExecutionCount = w.ExecutionCount
+	case Keepalive, EndOfExecution:
+	default:
+		return Event{}, false
+	}
+	return event, true
+}
+
+// nonFinite are the numbers that Python's json writes and JSON lacks.
+var nonFinite = [][]byte{[]byte("NaN"), []byte("-Infinity"), []byte("Infinity")}
+
+// nullNonFinite returns a line with null for each number that is not finite.
+// Strings stay as they are.
+func nullNonFinite(line []byte) []byte {
+	out := make([]byte, 0, len(line)+64)
+	for i := 0; i < len(line); {
+		if line[i] == '"' {
+			end := stringEnd(line, i)
+			out = append(out, line[i:end]...)
+			i = end
+			continue
+		}
+		if n := nonFiniteAt(line[i:]); n > 0 {
+			out = append(out, "null"...)
+			i += n
+			continue
+		}
+		out = append(out, line[i])
+		i++
+	}
+	return out
+}
+
+// nonFiniteAt returns the length of the number that is not finite at the
+// beginning of b, 0 when there is none.
+func nonFiniteAt(b []byte) int {
+	for _, number := range nonFinite {
+		if bytes.HasPrefix(b, number) {
+			return len(number)
+		}
+	}
+	return 0
+}
+
+// stringEnd returns the index behind the JSON string that begins at start, or
+// the end of the line when it does not end.
+func stringEnd(line []byte, start int) int {
+	for i := start + 1; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(line)
+}
