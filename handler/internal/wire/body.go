@@ -1,0 +1,164 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package wire
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"slices"
+)
+
+// ErrTooLarge says that a body has more bytes than ReadBody was allowed to
+// take. It comes with no body: a part of a request is of no use.
+var ErrTooLarge = errors.New("request body is larger than the limit")
+
+// How ReadBody allocates. A body of known length gets one buffer of that size
+// up to exactBuffer; beyond it, and without a length, memory is only taken in
+// proportion to what has arrived, so that a header alone cannot claim it.
+const (
+	firstBlock  = 4 << 10
+	largestGrow = 1 << 20
+	exactBuffer = 8 << 20
+)
+
+// Body is the bytes of a request, in one block or in several. It never changes
+// once it is made, so it may be read any number of times and by several
+// goroutines at once. Offsets into it count from the first byte of the first
+// block.
+type Body struct {
+	blocks [][]byte
+	size   int
+	one    [1][]byte // backs blocks of the usual body, which has one
+}
+
+// NewBody returns a body over the blocks, which it keeps: the caller must not
+// write to them any more.
+func NewBody(blocks ...[]byte) *Body {
+	b := &Body{}
+	b.blocks = b.one[:0]
+	for _, block := range blocks {
+		b.add(block)
+	}
+	return b
+}
+
+func (b *Body) add(block []byte) {
+	if len(block) > 0 {
+		b.blocks = append(b.blocks, block)
+		b.size += len(block)
+	}
+}
+
+// ReadBody reads r to its end, exactly once. contentLength is the length the
+// request declares, or -1; it only chooses how memory is taken, what counts is
+// what r delivers. A limit of 0 or less is none. The error is ErrTooLarge or
+// the one that r returned, as it came.
+func ReadBody(r io.Reader, contentLength, limit int64) (*Body, error) {
+	if limit > 0 && contentLength > limit {
+		return nil, ErrTooLarge
+	}
+	b := &Body{}
+	b.blocks = b.one[:0]
+	for {
+		block := make([]byte, nextBlock(int64(b.size), contentLength))
+		n, err := fill(r, block)
+		b.add(block[:n])
+		if limit > 0 && int64(b.size) > limit {
+			return nil, ErrTooLarge
+		}
+		switch {
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// nextBlock returns the size of the block that follows the first got bytes.
+func nextBlock(got, contentLength int64) int64 {
+	switch left := contentLength - got; {
+	case contentLength >= 0 && left > 0:
+		return min(left, max(got, exactBuffer))
+	case contentLength >= 0:
+		// Everything that was declared is here. What remains is to see the end.
+		if got == contentLength {
+			return 1
+		}
+	}
+	return min(max(got, firstBlock), largestGrow)
+}
+
+// fill reads until block is full or r ends. Unlike io.ReadFull it does not
+// rename the end of r.
+func fill(r io.Reader, block []byte) (int, error) {
+	idle := 0
+	for n := 0; ; {
+		m, err := r.Read(block[n:])
+		n += m
+		if err != nil || n == len(block) {
+			return n, err
+		}
+		if m > 0 {
+			idle = 0
+		} else if idle++; idle == 100 {
+			return n, io.ErrNoProgress
+		}
+	}
+}
+
+// Len returns the number of bytes.
+func (b *Body) Len() int64 { return int64(b.size) }
+
+// Segments returns the whole body, unedited.
+func (b *Body) Segments() *Segments {
+	return &Segments{list: b.blocks, size: int64(b.size)}
+}
+
+// Chunks yields the bytes from start to end in order, without copying them.
+func (b *Body) Chunks(start, end int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		at := 0
+		for _, block := range b.blocks {
+			from, to := max(start-at, 0), min(end-at, len(block))
+			if from < to && !yield(block[from:to]) {
+				return
+			}
+			if at += len(block); at >= end {
+				return
+			}
+		}
+	}
+}
+
+// Bytes returns the bytes from start to end. They are the body's own where
+// they lie in one block, so they must not be written to, and else a copy.
+func (b *Body) Bytes(start, end int) []byte {
+	var first []byte
+	joined := false
+	for chunk := range b.Chunks(start, end) {
+		switch {
+		case first == nil:
+			first = chunk[:len(chunk):len(chunk)]
+		case !joined:
+			first = slices.Concat(make([]byte, 0, end-start), first, chunk)
+			joined = true
+		default:
+			first = append(first, chunk...)
+		}
+	}
+	return first
+}

@@ -1,0 +1,114 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package wire
+
+import "io"
+
+// Segments is a message body as a list of byte ranges: pieces of a Body and
+// texts between them. It is never changed, so readers of it may outlive the
+// exchange they were made for, as those of http.Transport do.
+type Segments struct {
+	list [][]byte
+	size int64
+	few  [16][]byte // backs list when it is short, which it mostly is
+}
+
+func (s *Segments) add(p []byte) {
+	if len(p) > 0 {
+		s.list = append(s.list, p)
+		s.size += int64(len(p))
+	}
+}
+
+// Len returns the number of bytes.
+func (s *Segments) Len() int64 { return s.size }
+
+// NewReader returns a reader of all bytes, from the first on. It also is an
+// io.WriterTo. Any number of them can be in use at once; closing one ends
+// only that one.
+func (s *Segments) NewReader() io.ReadCloser {
+	return &segmentsReader{list: s.list}
+}
+
+// WriteTo writes all bytes to w.
+func (s *Segments) WriteTo(w io.Writer) (int64, error) {
+	return writeAll(w, s.list)
+}
+
+// Bytes returns a joined copy.
+func (s *Segments) Bytes() []byte {
+	p := make([]byte, 0, s.size)
+	for _, seg := range s.list {
+		p = append(p, seg...)
+	}
+	return p
+}
+
+func writeAll(w io.Writer, list [][]byte) (int64, error) {
+	var total int64
+	for _, seg := range list {
+		n, err := w.Write(seg)
+		total += int64(n)
+		if err != nil {
+			return total, err
+		}
+		if n != len(seg) {
+			return total, io.ErrShortWrite
+		}
+	}
+	return total, nil
+}
+
+// segmentsReader is a position in a list of segments.
+type segmentsReader struct {
+	list [][]byte // those not begun
+	rest []byte   // what is left of the one begun
+}
+
+func (r *segmentsReader) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		if len(r.rest) == 0 {
+			if len(r.list) == 0 {
+				break
+			}
+			r.rest, r.list = r.list[0], r.list[1:]
+		}
+		m := copy(p[n:], r.rest)
+		r.rest = r.rest[m:]
+		n += m
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (r *segmentsReader) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(r.rest)
+	total := int64(n)
+	if err != nil {
+		r.rest = r.rest[n:]
+		return total, err
+	}
+	r.rest = nil
+	m, err := writeAll(w, r.list)
+	r.list = nil
+	return total + m, err
+}
+
+// Close ends the reader. It is done apart from the reads of its owner, so it
+// must not touch what they use: there is nothing to give back.
+func (r *segmentsReader) Close() error { return nil }
