@@ -46,8 +46,8 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
+	if int64(len(p))-1 > l.left {
+		p = p[:l.left+1] // one more than allowed tells the end from too much
 	}
 	n, err := l.r.Read(p)
 	if int64(n) > l.left {

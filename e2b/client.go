@@ -65,8 +65,9 @@ type Config struct {
 	Internet bool
 
 	// MaxRead is how many bytes of an execution's answer are read, after
-	// decompression, before it is given up as TooLarge. It also bounds the
-	// memory of one execution. Default: DefaultMaxRead.
+	// decompression, before it is given up as TooLarge. One line may be as
+	// long, so an execution can take a small multiple of it in memory.
+	// Default: DefaultMaxRead.
 	MaxRead int64
 
 	// Transport carries the requests of both planes. Nil means the client's
@@ -83,7 +84,7 @@ type Config struct {
 // String returns the configuration without the key.
 func (c Config) String() string {
 	return fmt.Sprintf("e2b.Config{APIURL: %q, Domain: %q, SandboxURL: %q, Template: %q, Internet: %t, MaxRead: %d}",
-		hideUserinfo(c.APIURL), c.Domain, hideUserinfo(c.SandboxURL), c.Template, c.Internet, c.MaxRead)
+		hideSecrets(c.APIURL), c.Domain, hideSecrets(c.SandboxURL), c.Template, c.Internet, c.MaxRead)
 }
 
 // GoString is String: %#v shows no key either.
@@ -173,19 +174,21 @@ func parseBase(option, value string) (*url.URL, error) {
 	u, err := url.Parse(value)
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return nil, fmt.Errorf("e2b: %s: %q is not a URL with scheme and host: give one like https://host or http://host:port", option, hideUserinfo(value))
+		return nil, fmt.Errorf("e2b: %s: %q is not a URL with scheme and host: give one like https://host or http://host:port", option, hideSecrets(value))
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return nil, fmt.Errorf("e2b: %s: %q has more than scheme, host and path: leave out user, query and fragment", option, hideUserinfo(value))
+		return nil, fmt.Errorf("e2b: %s: %q has more than scheme, host and path: leave out user, query and fragment", option, hideSecrets(value))
 	}
-	u.Path = strings.TrimRight(u.Path, "/")
-	u.RawPath = strings.TrimRight(u.RawPath, "/")
 	return u, nil
 }
 
-// hideUserinfo takes out of a URL, which may not parse, what can be a password.
-func hideUserinfo(value string) string {
+// hideSecrets takes out of a URL, which may not parse, what can be a password
+// or a key.
+func hideSecrets(value string) string {
 	if at := strings.LastIndexByte(value, '@'); at >= 0 {
-		return "..." + value[at:]
+		value = "..." + value[at:]
+	}
+	if cut := strings.IndexAny(value, "?#"); cut >= 0 {
+		value = value[:cut+1] + "..."
 	}
 	return value
 }

@@ -16,8 +16,6 @@ package e2b
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 )
@@ -101,8 +99,7 @@ func (c *Client) contextCall(ctx context.Context, sb *Sandbox, op, method, path 
 	if out == nil {
 		return nil
 	}
-	var mismatch *json.UnmarshalTypeError
-	if err := json.Unmarshal(body, out); err != nil && !errors.As(err, &mismatch) {
+	if err := decodeLenient(body, out); err != nil {
 		return &Error{Op: op, Kind: BadAnswer, Status: resp.StatusCode, Err: errNotJSON}
 	}
 	return nil

@@ -15,23 +15,14 @@
 package e2b
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"math"
 	"net/http"
-	"net/url"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 )
-
-// maxControlBody bounds an answer of the control plane. A page of a list that
-// ignores its filter is the largest honest one.
-const maxControlBody = 8 << 20
 
 // killTime bounds the killing of a half-made sandbox.
 const killTime = 10 * time.Second
@@ -44,74 +35,34 @@ var (
 	errArgument  = errors.New("not an id that a server can have given")
 )
 
-// The versions of calls that have two.
-const (
-	v1 = iota
-	v2
-)
-
-var versionPrefix = [...]string{v1: "", v2: "/v2"}
-
-// route is a call of which some servers know only one version.
-type route struct {
-	first int32 // the one tried first until something is known
-	known atomic.Int32
+// createRequest is the body of a creation. Without secure, whoever guesses the
+// id can use the sandbox.
+type createRequest struct {
+	TemplateID string            `json:"templateID"`
+	Timeout    int64             `json:"timeout"`
+	Secure     bool              `json:"secure"`
+	Internet   bool              `json:"allow_internet_access"`
+	Metadata   map[string]string `json:"metadata,omitempty"`
 }
 
-// order returns the versions in the order in which to try them.
-func (r *route) order() [2]int32 {
-	first := r.first
-	if k := r.known.Load(); k != 0 {
-		first = k - 1
-	}
-	return [2]int32{first, 1 - first}
+// timeoutRequest is the body of the calls that set the time to live, in seconds.
+type timeoutRequest struct {
+	Timeout int64 `json:"timeout"`
 }
-
-func (r *route) remember(version int32) { r.known.Store(version + 1) }
-
-// callMissing is whether a status can mean that the server lacks the call.
-func callMissing(status int) bool {
-	switch status {
-	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusNotImplemented:
-		return true
-	}
-	return false
-}
-
-// controlCall is a call of the control plane.
-type controlCall struct {
-	op     string
-	method string
-	path   string // without version
-	query  url.Values
-	body   any // nil for none
-}
-
-// answer is a whole answer of the control plane.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-func (a answer) ok() bool { return a.status >= 200 && a.status <= 299 }
 
 // Create makes a sandbox that lives for timeout (in whole seconds, rounded up)
 // and carries metadata. It tries once; trying again is safe. A sandbox whose
 // answer cannot be used is killed before Create returns.
 func (c *Client) Create(ctx context.Context, timeout time.Duration, metadata map[string]string) (*Sandbox, error) {
-	call := controlCall{op: "create", method: http.MethodPost, path: "/sandboxes", body: map[string]any{
-		"templateID":            c.config.Template,
-		"timeout":               seconds(timeout),
-		"secure":                true,
-		"allow_internet_access": c.config.Internet,
-		"metadata":              metadata,
+	call := controlCall{op: "create", method: http.MethodPost, path: "/sandboxes", body: createRequest{
+		TemplateID: c.config.Template,
+		Timeout:    seconds(timeout),
+		Secure:     true,
+		Internet:   c.config.Internet,
+		Metadata:   metadata,
 	}}
-	if metadata == nil {
-		call.body.(map[string]any)["metadata"] = map[string]string{}
-	}
 	a, err := c.versioned(ctx, &c.create, call)
-	if len(a.body) == 0 && err != nil {
+	if err != nil && !a.ok() {
 		return nil, err
 	}
 	made, id, parseErr := parseSandbox(a.body)
@@ -119,7 +70,7 @@ func (c *Client) Create(ctx context.Context, timeout time.Duration, metadata map
 		err = &Error{Op: call.op, Kind: BadAnswer, Status: a.status, Err: parseErr}
 	}
 	if err != nil {
-		if a.ok() && id != "" {
+		if id != "" {
 			c.kill(ctx, id)
 		}
 		return nil, err
@@ -146,7 +97,7 @@ func (c *Client) reconnect(ctx context.Context, op string, sb *Sandbox, timeout 
 	}
 	a, err := c.versioned(ctx, &c.connect, controlCall{
 		op: op, method: http.MethodPost, path: "/sandboxes/" + sb.ID + "/connect",
-		body: map[string]any{"timeout": seconds(timeout)},
+		body: timeoutRequest{Timeout: seconds(timeout)},
 	})
 	if err != nil {
 		return err
@@ -175,7 +126,7 @@ func (c *Client) Extend(ctx context.Context, sb *Sandbox, timeout time.Duration)
 	}
 	a, err := c.control(ctx, controlCall{
 		op: op, method: http.MethodPost, path: "/sandboxes/" + sb.ID + "/timeout",
-		body: map[string]any{"timeout": seconds(timeout)},
+		body: timeoutRequest{Timeout: seconds(timeout)},
 	}, v1)
 	switch {
 	case err == nil:
@@ -230,89 +181,6 @@ func (c *Client) kill(ctx context.Context, id string) {
 			return
 		case <-time.After(wait):
 		}
-	}
-}
-
-// versioned makes a call in the version that the server knows.
-func (c *Client) versioned(ctx context.Context, r *route, call controlCall) (answer, error) {
-	order := r.order()
-	first, firstErr := c.control(ctx, call, order[0])
-	if !callMissing(first.status) {
-		return first, firstErr
-	}
-	second, err := c.control(ctx, call, order[1])
-	if second.ok() {
-		r.remember(order[1])
-		return second, err
-	}
-	switch {
-	case second.status == 0, !callMissing(second.status):
-		return second, err
-	case second.status == http.StatusNotFound && first.status != http.StatusNotFound:
-		return second, err // the version that the server lacks says nothing about a sandbox
-	default:
-		return first, firstErr
-	}
-}
-
-// control makes a call of the control plane and reads the whole answer. Beside
-// an error it returns as much of an answer as there is.
-func (c *Client) control(ctx context.Context, call controlCall, version int32) (answer, error) {
-	var payload io.Reader
-	if call.body != nil {
-		encoded, err := json.Marshal(call.body)
-		if err != nil {
-			return answer{}, &Error{Op: call.op, Kind: BadAnswer, Err: errArgument}
-		}
-		payload = bytes.NewReader(encoded)
-	}
-	u := *c.api
-	u.Path += versionPrefix[version] + call.path
-	u.RawPath = ""
-	u.RawQuery = call.query.Encode()
-	r, err := http.NewRequestWithContext(ctx, call.method, u.String(), payload)
-	if err != nil {
-		return answer{}, &Error{Op: call.op, Kind: BadAnswer, Err: errArgument}
-	}
-	if payload != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	r.Header.Set("Accept", "application/json")
-	if c.config.APIKey != "" {
-		r.Header.Set("X-API-Key", c.config.APIKey)
-	}
-	return c.receive(ctx, call.op, r)
-}
-
-// receive sends a request of the control plane and judges its answer.
-func (c *Client) receive(ctx context.Context, op string, r *http.Request) (answer, error) {
-	resp, _, err := c.send(r, maxControlBody)
-	if err != nil {
-		return answer{}, c.transportError(ctx, op, Unavailable, err)
-	}
-	defer resp.Body.Close()
-	a := answer{status: resp.StatusCode, header: resp.Header}
-	a.body, err = io.ReadAll(resp.Body)
-	if !a.ok() {
-		return a, c.statusError(op, controlKind(a.status, op), resp, a.body, nil)
-	}
-	if err != nil {
-		failed := c.transportError(ctx, op, Unavailable, err)
-		failed.Status = a.status
-		return a, failed
-	}
-	return a, nil
-}
-
-// controlKind judges a status of the control plane that is no success.
-func controlKind(status int, op string) Kind {
-	switch {
-	case status == http.StatusNotFound && op != "create" && op != "list":
-		return Gone
-	case status == http.StatusNotImplemented:
-		return Refused
-	default:
-		return statusKind(status)
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -93,11 +92,7 @@ func (c *Client) dataAt(ctx context.Context, sb *Sandbox, a *access, e endpoint,
 	setIfAny(r.Header, "E2B-Traffic-Access-Token", a.trafficToken)
 	resp, sent, err := c.send(r, call.limit)
 	if err != nil {
-		kind := NotReady
-		if sent && call.runs {
-			kind = Interrupted
-		}
-		return nil, c.transportError(ctx, call.op, kind, err)
+		return nil, c.transportError(ctx, call.op, call.lostKind(sent), err)
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 		return resp, nil
@@ -106,6 +101,18 @@ func (c *Client) dataAt(ctx context.Context, sb *Sandbox, a *access, e endpoint,
 	// A body that cannot be read says as little as an empty one.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	return nil, c.statusError(call.op, dataKind(resp.StatusCode, body, call.runs), resp, body, sb)
+}
+
+// lostKind judges a call that got no answer.
+func (call dataCall) lostKind(sent bool) Kind {
+	switch {
+	case !sent:
+		return NotReady
+	case call.runs:
+		return Interrupted
+	default:
+		return Unavailable
+	}
 }
 
 func setIfAny(h http.Header, name, value string) {
@@ -143,5 +150,3 @@ func isHTML(text string) bool {
 	text = strings.TrimSpace(text)
 	return strings.HasPrefix(text, "<!doctype") || strings.HasPrefix(text, "<html") || strings.HasPrefix(text, "<head")
 }
-
-var errDeadline = errors.New("execution deadline")

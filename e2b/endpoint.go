@@ -41,8 +41,8 @@ func checkDataPlane(config Config) error {
 			return fmt.Errorf("e2b: sandbox_url: %q is not a placeholder here: use {port}, {id} and {domain}", p)
 		}
 	}
-	if _, err := parseBase("domain", perSandboxURL("id", config.Domain)); err != nil || strings.ContainsAny(config.Domain, "/@?# ") {
-		return fmt.Errorf("e2b: domain: %q is not a host or host:port: give one like %s", hideUserinfo(config.Domain), DefaultDomain)
+	if _, err := parseBase("domain", perSandboxURL("id", config.Domain)); err != nil || strings.ContainsAny(config.Domain, "/@") {
+		return fmt.Errorf("e2b: domain: %q is not a host or host:port: give one like %s", hideSecrets(config.Domain), DefaultDomain)
 	}
 	if config.SandboxURL == "" {
 		return nil

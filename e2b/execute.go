@@ -25,7 +25,10 @@ import (
 // drainTime is how long the end of a body is waited for after the execution's
 // last line. Closing it before would look to the server like a caller that went
 // away, and make it interrupt what runs next.
-const drainTime = time.Second
+const drainTime = 500 * time.Millisecond
+
+// errDeadline is why a run's context ends when its own clock has run out.
+var errDeadline = errors.New("execution deadline")
 
 // Execution is code to run.
 type Execution struct {
@@ -71,7 +74,7 @@ func (c *Client) Execute(ctx context.Context, sb *Sandbox, ex Execution, emit fu
 		body: executeRequest{Code: ex.Code, ContextID: ex.ContextID, Language: ex.Language, EnvVars: ex.EnvVars},
 	})
 	if failed != nil {
-		return c.abandoned(ctx, run, failed)
+		return abandoned(ctx, run, failed)
 	}
 	defer resp.Body.Close()
 	// Not every transport ends a Read when the context does.
@@ -79,7 +82,7 @@ func (c *Client) Execute(ctx context.Context, sb *Sandbox, ex Execution, emit fu
 	defer stop()
 
 	began := false
-	ended, err := readEvents(resp.Body, func(e Event) {
+	ended, err := readEvents(resp.Body, c.config.MaxRead, func(e Event) {
 		began = began || e.Type != Keepalive
 		emit(e)
 	})
@@ -92,13 +95,14 @@ func (c *Client) Execute(ctx context.Context, sb *Sandbox, ex Execution, emit fu
 	}
 	failed = c.transportError(run, "execute", Interrupted, err)
 	failed.Status, failed.Began = resp.StatusCode, began
-	return c.abandoned(ctx, run, failed)
+	return abandoned(ctx, run, failed)
 }
 
-// abandoned says whose end it was when the run's context had ended: the
-// caller's or that of the execution's own clock.
-func (c *Client) abandoned(ctx, run context.Context, failed *Error) error {
+// abandoned says whose end it was when a run failed because its context had
+// ended: the caller's or that of the execution's own clock.
+func abandoned(ctx, run context.Context, failed *Error) error {
 	switch {
+	case run.Err() == nil || !errors.Is(failed, run.Err()):
 	case ctx.Err() != nil:
 		failed.Err = ctx.Err()
 	case errors.Is(context.Cause(run), errDeadline):

@@ -16,10 +16,8 @@ package e2b
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 )
@@ -54,21 +52,22 @@ func (c *Client) List(ctx context.Context, metadata map[string]string) ([]Info, 
 		query.Del("metadata")
 	}
 	var found []Info
-	var seen []string
+	seenIDs, seenTokens := map[string]bool{}, map[string]bool{}
 	for range maxPages {
 		page, token, err := c.page(ctx, query)
 		if err != nil {
 			return nil, err
 		}
 		for _, l := range page {
-			if info, ok := l.info(); ok && hasAll(info.Metadata, metadata) && !slices.Contains(ids(found), info.ID) {
+			if info, ok := l.info(); ok && hasAll(info.Metadata, metadata) && !seenIDs[info.ID] {
+				seenIDs[info.ID] = true
 				found = append(found, info)
 			}
 		}
-		if token == "" || len(token) > maxPageToken || slices.Contains(seen, token) {
+		if token == "" || len(token) > maxPageToken || seenTokens[token] {
 			break
 		}
-		seen = append(seen, token)
+		seenTokens[token] = true
 		query.Set("nextToken", token)
 	}
 	return found, nil
@@ -82,7 +81,7 @@ func (c *Client) page(ctx context.Context, query url.Values) ([]listed, string, 
 		return nil, "", err
 	}
 	var page []listed
-	if err := json.Unmarshal(a.body, &page); err != nil {
+	if err := decodeLenient(a.body, &page); err != nil {
 		return nil, "", &Error{Op: call.op, Kind: BadAnswer, Status: a.status, Err: errNotJSON}
 	}
 	return page, a.header.Get("X-Next-Token"), nil
@@ -112,12 +111,4 @@ func hasAll(have, want map[string]string) bool {
 		}
 	}
 	return true
-}
-
-func ids(infos []Info) []string {
-	out := make([]string, len(infos))
-	for i, info := range infos {
-		out[i] = info.ID
-	}
-	return out
 }

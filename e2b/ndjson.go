@@ -29,10 +29,10 @@ const readBuffer = 32 << 10
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBuffer) }}
 
 // readEvents reads events from NDJSON until the execution's end, which it
-// reports, or the end of r or an error. A line may be as long as r is: bounding
-// r bounds the memory. Blank lines, those that do not parse and events of
-// unknown types are skipped. A last line needs no line feed.
-func readEvents(r io.Reader, emit func(Event)) (ended bool, err error) {
+// reports, or the end of r or an error. A line may be as long as r, which has at
+// most limit bytes. Blank lines, those that do not parse and events of unknown
+// types are skipped. A last line needs no line feed.
+func readEvents(r io.Reader, limit int64, emit func(Event)) (ended bool, err error) {
 	br := readers.Get().(*bufio.Reader)
 	br.Reset(r)
 	defer func() {
@@ -44,7 +44,7 @@ func readEvents(r io.Reader, emit func(Event)) (ended bool, err error) {
 		piece, err := br.ReadSlice('\n')
 		line := piece
 		if len(long) > 0 || errors.Is(err, bufio.ErrBufferFull) {
-			long = appendPiece(long, piece)
+			long = appendPiece(long, piece, limit)
 			line = long
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
@@ -67,10 +67,11 @@ func readEvents(r io.Reader, emit func(Event)) (ended bool, err error) {
 }
 
 // appendPiece appends with doubling: append's own growth of large slices copies
-// a line of many MB too often.
-func appendPiece(long, piece []byte) []byte {
+// a line of many MB too often. It takes no more than limit unless it must.
+func appendPiece(long, piece []byte, limit int64) []byte {
 	if need := len(long) + len(piece); need > cap(long) {
-		grown := make([]byte, len(long), max(2*cap(long), need, 4*readBuffer))
+		double := min(int64(max(2*cap(long), 4*readBuffer)), limit)
+		grown := make([]byte, len(long), max(int(double), need))
 		copy(grown, long)
 		long = grown
 	}
@@ -95,23 +96,26 @@ func parseEvent(line []byte) (event Event, ok bool) {
 	if len(line) == 0 || line[0] != '{' {
 		return Event{}, false
 	}
-	w, ok := decodeEvent(line)
-	if !ok {
+	var w wireEvent
+	if err := decodeLenient(line, &w); err != nil {
 		// Python writes numbers that JSON does not have.
-		if w, ok = decodeEvent(nullNonFinite(line)); !ok {
+		finite, changed := nullNonFinite(line)
+		if w = (wireEvent{}); !changed || decodeLenient(finite, &w) != nil {
 			return Event{}, false
 		}
 	}
 	return w.event()
 }
 
-// decodeEvent decodes a line. A field of another type than expected is left
-// out, the event is not.
-func decodeEvent(line []byte) (wireEvent, bool) {
-	var w wireEvent
-	err := json.Unmarshal(line, &w)
+// decodeLenient decodes JSON. A field of another type than expected is left
+// out, what stands beside it is not.
+func decodeLenient(data []byte, out any) error {
+	err := json.Unmarshal(data, out)
 	var mismatch *json.UnmarshalTypeError
-	return w, err == nil || errors.As(err, &mismatch)
+	if errors.As(err, &mismatch) {
+		return nil
+	}
+	return err
 }
 
 // event returns the event with the fields of its type.
@@ -142,9 +146,12 @@ func (w wireEvent) event() (Event, bool) {
 // nonFinite are the numbers that Python's json writes and JSON lacks.
 var nonFinite = [][]byte{[]byte("NaN"), []byte("-Infinity"), []byte("Infinity")}
 
-// nullNonFinite returns a line with null for each number that is not finite.
-// Strings stay as they are.
-func nullNonFinite(line []byte) []byte {
+// nullNonFinite returns a line with null for each number that is not finite,
+// and whether it may have found one. Strings stay as they are.
+func nullNonFinite(line []byte) ([]byte, bool) {
+	if !bytes.Contains(line, nonFinite[0]) && !bytes.Contains(line, nonFinite[2]) {
+		return line, false
+	}
 	out := make([]byte, 0, len(line)+64)
 	for i := 0; i < len(line); {
 		if line[i] == '"' {
@@ -161,7 +168,7 @@ func nullNonFinite(line []byte) []byte {
 		out = append(out, line[i])
 		i++
 	}
-	return out
+	return out, true
 }
 
 // nonFiniteAt returns the length of the number that is not finite at the
