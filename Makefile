@@ -1,0 +1,69 @@
+# make run    a gateway on 127.0.0.1:4000 in front of UPSTREAM, or of the scripted model
+# make test   all tests, with the race detector
+#
+# Go 1.26 is the only prerequisite. What else is missing is installed with apt
+# where that is allowed, else named.
+
+FUZZTIME ?= 1m
+WIRECHECK ?= ../shared/wire
+
+export FUZZTIME WIRECHECK
+
+.PHONY: help
+help:
+	@echo 'make run               gateway on LISTEN (default 127.0.0.1:4000) with the embedded sandbox, in front of'
+	@echo '                       UPSTREAM (any OpenAI-compatible base URL; without it the scripted model)'
+	@echo 'make test              all tests, with the race detector'
+	@echo 'make build             bin/caddy and bin/scriptedmodel'
+	@echo 'make lint              formatting, go vet and golangci-lint'
+	@echo 'make qa                the five checks of caddytest/qa.sh, against BASE_URL or a gateway of its own'
+	@echo 'make fuzz FUZZTIME=1m  each fuzz target for that time'
+	@echo 'make bench             Go benchmarks'
+	@echo 'make wire              black-box cases of WIRECHECK (default $(WIRECHECK))'
+	@echo 'make wire-cuts         the same with upstream bytes in pieces, three rounds'
+	@echo 'make xcaddy            build with xcaddy and check Caddyfile.example'
+	@echo 'make clean             remove what was built'
+
+.PHONY: run
+run:
+	@scripts/run.sh
+
+.PHONY: test
+test:
+	@scripts/test.sh
+
+.PHONY: build
+build:
+	@scripts/build.sh
+
+.PHONY: lint
+lint:
+	@scripts/lint.sh
+
+.PHONY: qa
+qa:
+	@if [ -n "$$BASE_URL" ]; then caddytest/qa.sh; else scripts/run.sh caddytest/qa.sh; fi
+
+.PHONY: fuzz
+fuzz:
+	@scripts/fuzz.sh
+
+.PHONY: bench
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: wire
+wire:
+	@scripts/wire.sh plain
+
+.PHONY: wire-cuts
+wire-cuts:
+	@scripts/wire.sh cuts
+
+.PHONY: xcaddy
+xcaddy:
+	@scripts/xcaddy.sh
+
+.PHONY: clean
+clean:
+	rm -rf bin caddytest/clients/npm/node_modules
