@@ -17,7 +17,6 @@ package wire
 import (
 	"cmp"
 	"slices"
-	"strconv"
 )
 
 // RewriteOptions says what a request becomes on its way to the upstream.
@@ -96,7 +95,7 @@ func (e *Edited) replace(at span, text []byte) {
 func (e *Edited) replaceTools() {
 	var list cutter
 	placed := false
-	for _, t := range e.req.tools {
+	for t := range e.req.tools() {
 		if t.ours && placed {
 			list.drop(t.start, t.end)
 			continue
@@ -129,8 +128,9 @@ func (e *Edited) offer() {
 	text := functionTool(e.Name)
 	switch v := e.req.values[keyTools]; v.first {
 	case '[':
-		if len(e.req.tools) > 0 {
+		for range e.req.tools() {
 			text = slices.Concat([]byte(","), text)
+			break
 		}
 		e.replace(span{v.end - 1, v.end - 1}, text)
 	case 'n':
@@ -147,20 +147,6 @@ func (e *Edited) newMember(text string) []byte {
 		text = "," + text
 	}
 	return []byte(text)
-}
-
-// freeName returns name or, when a tool of the client is called that, name with
-// the first number that makes it another. It keeps to the 64 characters that
-// upstreams allow.
-func (r *Request) freeName(name string) string {
-	const longest = 64
-	taken := r.ClientTools()
-	free := name
-	for i := 2; slices.Contains(taken, free); i++ {
-		end := "_" + strconv.Itoa(i)
-		free = name[:min(len(name), longest-len(end))] + end
-	}
-	return free
 }
 
 // functionTool returns the tool as the upstream gets it. It has no "strict",

@@ -89,12 +89,6 @@ type value struct {
 	first byte // its first byte, which tells its kind
 }
 
-// tool is an element of the client's tools.
-type tool struct {
-	span
-	ours bool
-}
-
 // Request is what the scan of a chat request found. It refers to the body by
 // offsets and reads details from it only when asked.
 type Request struct {
@@ -116,11 +110,8 @@ type Request struct {
 	left    int // members that stay
 	values  [numKeys]value
 	session value
-	tools   []tool
 	cuts    []span // what hides the session id, in order
-
-	fewTools [8]tool
-	fewCuts  [2]span
+	fewCuts [2]span
 }
 
 // Scan reads a chat request in one pass. It is false when the body is not one
@@ -133,7 +124,7 @@ func Scan(body *Body) (*Request, bool) {
 		return nil, false
 	}
 	r := &Request{body: body}
-	r.tools, r.cuts = r.fewTools[:0], r.fewCuts[:0]
+	r.cuts = r.fewCuts[:0]
 	var top cutter
 	for begun := false; ; {
 		m, more, ok := s.field(&begun)
@@ -199,47 +190,43 @@ func (r *Request) cut(c span) {
 
 // readTools reads the tools after their bracket.
 func (r *Request) readTools(s *scanner) bool {
-	r.tools = r.tools[:0]
 	for begun := false; ; {
 		c, more, ok := s.element(&begun)
 		if !more || !ok {
 			return ok
 		}
-		t := tool{span: span{start: s.offset() - 1}}
-		if c == '{' {
-			t.ours, ok = r.readTool(s)
-		} else {
-			ok = s.value(c)
-		}
+		ours, twice, ok := s.tool(c)
 		if !ok {
 			return false
 		}
-		t.end = s.offset()
-		r.tools = append(r.tools, t)
-		r.HasTool = r.HasTool || t.ours
+		r.HasTool = r.HasTool || ours
+		if twice {
+			r.duplicate("tools.type")
+		}
 	}
 }
 
-// readTool reads a tool after its brace and says whether it is ours.
-func (r *Request) readTool(s *scanner) (ours, ok bool) {
-	typed := false
+// tool consumes the rest of an element of tools whose first byte is c. It says
+// whether it is ours and whether it has more than one type; of several, one
+// that is ours is enough.
+func (s *scanner) tool(c byte) (ours, twice, ok bool) {
+	if c != '{' {
+		return false, false, s.value(c)
+	}
+	types := 0
 	for begun := false; ; {
 		m, more, ok := s.field(&begun)
 		if !more || !ok {
-			return ours, ok
+			return ours, types > 1, ok
 		}
 		isType := equal(m.key, "type")
 		if !s.value(m.first) {
-			return false, false
+			return false, false, false
 		}
-		if !isType {
-			continue
+		if isType {
+			types++
+			ours = ours || m.first == '"' && equal(s.last(m.value+1, longestRaw), ToolType)
 		}
-		if typed {
-			r.duplicate("tools.type")
-		}
-		typed = true
-		ours = ours || m.first == '"' && equal(s.last(m.value+1, longestRaw), ToolType)
 	}
 }
 

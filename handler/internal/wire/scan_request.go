@@ -14,10 +14,7 @@
 
 package wire
 
-import (
-	"iter"
-	"strconv"
-)
+import "strconv"
 
 // SessionState says what a request has as metadata.session_id.
 type SessionState int
@@ -137,51 +134,6 @@ func (r *Request) FormattedResponse() bool {
 func (r *Request) LegacyFunctions() bool {
 	f, c := r.values[keyFunctions].first, r.values[keyFunctionCall].first
 	return f != 0 && f != 'n' || c != 0 && c != 'n'
-}
-
-// ClientTools returns the names of the client's own tools, in order. A tool
-// without a name has none here.
-func (r *Request) ClientTools() []string {
-	var names []string
-	for _, t := range r.tools {
-		if !t.ours {
-			for name := range r.toolNames(t) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
-// HasClientTool says whether one of the client's own tools has that name.
-func (r *Request) HasClientTool(name string) bool {
-	for _, t := range r.tools {
-		if t.ours {
-			continue
-		}
-		for n := range r.toolNames(t) {
-			if n == name {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// toolNames yields the names of a tool: where a function or a custom tool has
-// it, and where flat declarations do.
-func (r *Request) toolNames(t tool) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		v := value{t.span, '{'}
-		if r.body.Bytes(t.start, t.start+1)[0] != '{' {
-			return
-		}
-		for _, holder := range [...]value{r.find(v, "function"), r.find(v, "custom"), v} {
-			if name, ok := r.text(r.find(holder, "name")); ok && !yield(name) {
-				return
-			}
-		}
-	}
 }
 
 // find returns a member of a value, absent if the value is no object or has no

@@ -82,36 +82,44 @@ func (s *scanner) token() byte {
 	}
 }
 
-// str consumes the rest of a string whose opening quote has been consumed.
+// str consumes the rest of a string whose opening quote has been consumed. It
+// jumps from quote to quote: bytes.IndexByte is many times faster than any loop
+// over the bytes, and most strings have no escaped quote.
 func (s *scanner) str() bool {
-	carry := 0 // parity of the backslashes that end the block before
+	rest := s.buf[s.pos:]
 	for {
-		rest := s.buf[s.pos:]
 		i := bytes.IndexByte(rest, '"')
-		end := i
 		if i < 0 {
-			end = len(rest)
+			if !s.strAcross(rest) {
+				return false
+			}
+			rest = s.buf[s.pos:]
+			continue
 		}
-		j := end
+		j := i
 		for j > 0 && rest[j-1] == '\\' {
 			j--
 		}
-		odd := (end - j) & 1
-		if j == 0 {
-			odd ^= carry
-		}
-		if i < 0 {
-			if carry = odd; !s.refill() {
-				return false
-			}
-			continue
-		}
-		s.pos += i + 1
-		if odd == 0 {
+		rest = rest[i+1:]
+		if (i-j)&1 == 0 {
+			s.pos = len(s.buf) - len(rest)
 			return true
 		}
-		carry = 0
 	}
+}
+
+// strAcross goes on to the next block within a string. rest is what this block
+// has of it, without a quote; a backslash at its end may escape what follows.
+func (s *scanner) strAcross(rest []byte) bool {
+	j := len(rest)
+	for j > 0 && rest[j-1] == '\\' {
+		j--
+	}
+	if !s.refill() {
+		return false
+	}
+	s.pos = (len(rest) - j) & 1
+	return true
 }
 
 // literal consumes the rest of true, false or null.

@@ -1,0 +1,94 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package wire
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+)
+
+// tool is an element of the client's tools.
+type tool struct {
+	value
+	ours bool
+}
+
+// tools yields the elements of tools, if that is an array. Like messages they
+// are read anew each time, so that the scan keeps no list of them.
+func (r *Request) tools() iter.Seq[tool] {
+	return func(yield func(tool) bool) {
+		v := r.values[keyTools]
+		if v.first != '[' {
+			return
+		}
+		s := newScanner(r.body, v.start+1)
+		for begun := false; ; {
+			c, more, ok := s.element(&begun)
+			if !more || !ok {
+				return
+			}
+			t := tool{value: value{span{start: s.offset() - 1}, c}}
+			if t.ours, _, ok = s.tool(c); !ok {
+				return
+			}
+			if t.end = s.offset(); !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// ClientTools yields the names of the client's own tools, in order. A name may
+// stand in a function, in a custom tool, or flat in the declaration; all that
+// there are count.
+func (r *Request) ClientTools() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for t := range r.tools() {
+			if t.ours {
+				continue
+			}
+			for _, v := range [...]value{r.find(t.value, "function"), r.find(t.value, "custom"), t.value} {
+				if name, ok := r.text(r.find(v, "name")); ok && !yield(name) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// HasClientTool says whether one of the client's own tools has that name.
+func (r *Request) HasClientTool(name string) bool {
+	for n := range r.ClientTools() {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// freeName returns name or, when a tool of the client is called that, name with
+// the first number that makes it another. It keeps to the 64 characters that
+// upstreams allow.
+func (r *Request) freeName(name string) string {
+	const longest = 64
+	taken := slices.Collect(r.ClientTools())
+	free := name
+	for i := 2; slices.Contains(taken, free); i++ {
+		end := "_" + strconv.Itoa(i)
+		free = name[:min(len(name), longest-len(end))] + end
+	}
+	return free
+}
