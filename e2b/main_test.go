@@ -17,10 +17,12 @@ package e2b
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,7 +38,7 @@ type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// reply is an answer of a fakeServer.
+// reply is an answer of a fakeServer; without a status the server is not there.
 type reply struct {
 	status int
 	body   string
@@ -72,6 +74,9 @@ func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, seenRequest{r.Method + " " + r.URL.Host + r.URL.Path, r.URL.RawQuery, r.Header.Clone(), string(body)})
 	answer := s.next(r.Method+" "+r.URL.Host+r.URL.Path, r.Method+" "+r.URL.Path)
+	if answer.status == 0 {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
 	recorder := httptest.NewRecorder()
 	for k, v := range answer.header {
 		recorder.Header().Set(k, v)
