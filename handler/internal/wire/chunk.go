@@ -1,0 +1,170 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package wire
+
+// Chunk is what one structural pass finds in a chat.completion.chunk, or in a
+// chat.completion, of which the one choice is read: a request with the tool
+// has n 1. It is reused from event to event.
+type Chunk struct {
+	text
+
+	top    []member // of the object
+	choice []member // of the choice
+	delta  []member // of its delta or message
+
+	// Values of members; absent ones and nulls are not present.
+	id, created, model, usage, failure, finish, toolCalls, functionCall, role span
+
+	choices   span // the value of choices
+	first     span // the choice that is read
+	message   span // the value of its delta or message
+	hasChoice bool
+	whole     bool // it is a message, not a delta
+
+	list []span // scratch
+}
+
+// Parse reads data, of which the chunk keeps hold until the next call. It is
+// false when data is no JSON object.
+func (c *Chunk) Parse(data []byte) bool {
+	*c = Chunk{top: c.top[:0], choice: c.choice[:0], delta: c.delta[:0], list: c.list[:0]}
+	c.reset(data)
+	if !c.text.whole('{') {
+		return false
+	}
+	c.top, _ = c.members(c.top, 0)
+	for _, m := range c.top {
+		switch v := c.valueOf(m); {
+		case m.is(data, "id"):
+			c.id = v
+		case m.is(data, "created"):
+			c.created = v
+		case m.is(data, "model"):
+			c.model = v
+		case m.is(data, "usage"):
+			c.usage = v
+		case m.is(data, "error"):
+			c.failure = v
+		case m.is(data, "choices"):
+			c.choices = v
+		}
+	}
+	if c.choices.present() {
+		c.parseChoices()
+	}
+	return true
+}
+
+// valueOf returns where the value of m lies, nowhere when it is null.
+func (c *Chunk) valueOf(m member) span {
+	if isNull(m.value.of(c.data)) {
+		return span{}
+	}
+	return m.value
+}
+
+func (c *Chunk) parseChoices() {
+	var ok bool
+	if c.list, ok = c.elements(c.list, c.choices.start); !ok || len(c.list) == 0 {
+		return
+	}
+	c.first = c.list[0]
+	if c.choice, ok = c.members(c.choice, c.first.start); !ok {
+		return
+	}
+	c.hasChoice = true
+	for _, m := range c.choice {
+		switch v := c.valueOf(m); {
+		case m.is(c.data, "finish_reason"):
+			c.finish = v
+		case m.is(c.data, "delta"):
+			if v.present() {
+				c.message = v
+			}
+		case m.is(c.data, "message"):
+			if v.present() && !c.message.present() {
+				c.message, c.whole = v, true
+			}
+		}
+	}
+	if c.message.present() {
+		c.parseMessage()
+	}
+}
+
+func (c *Chunk) parseMessage() {
+	c.delta, _ = c.members(c.delta, c.message.start)
+	for _, m := range c.delta {
+		switch v := c.valueOf(m); {
+		case m.is(c.data, "tool_calls"):
+			c.toolCalls = v
+		case m.is(c.data, "function_call"):
+			c.functionCall = v
+		case m.is(c.data, "role"):
+			c.role = v
+		}
+	}
+}
+
+// FinishReason returns the reason for which the turn ended, "" when the chunk
+// has none.
+func (c *Chunk) FinishReason() string {
+	s, _ := unquote(c.finish.of(c.data))
+	return s
+}
+
+// substance says whether the delta has anything to show but the role and the
+// calls.
+func (c *Chunk) substance() bool {
+	for _, m := range c.delta {
+		v := m.value.of(c.data)
+		switch {
+		case isNull(v), len(v) == 2 && (v[0] == '"' || v[0] == '[' || v[0] == '{'):
+		case m.value == c.role, m.value == c.toolCalls, m.value == c.functionCall:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// fragments calls f for each fragment of a tool call in the chunk, whether
+// tool_calls is an array or one object:
+// https://github.com/huggingface/text-generation-inference/pull/2949
+func (c *Chunk) fragments(f func(call span)) {
+	if !c.toolCalls.present() {
+		return
+	}
+	if c.data[c.toolCalls.start] == '{' {
+		f(c.toolCalls)
+		return
+	}
+	c.list, _ = c.elements(c.list[:0], c.toolCalls.start)
+	for _, v := range c.list {
+		f(v)
+	}
+}
+
+// tells says whether the chunk has members beyond those of every chunk.
+func (c *Chunk) tells() bool {
+	for _, m := range c.top {
+		switch string(m.name.of(c.data)) {
+		case `"id"`, `"object"`, `"created"`, `"model"`, `"choices"`, `"usage"`, `"system_fingerprint"`, `"service_tier"`:
+		default:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,173 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// text is a piece of JSON that an upstream sent, read in place. It is reused
+// from event to event, so that looking at one allocates nothing.
+type text struct {
+	data []byte
+	body Body
+}
+
+// reset makes t the reader of data.
+func (t *text) reset(data []byte) {
+	t.data = data
+	t.body.one[0] = data
+	t.body.blocks = t.body.one[:1]
+	t.body.size = len(data)
+}
+
+// span is a range of bytes of a text. The zero span stands for what is absent.
+type span struct{ start, end int }
+
+func (s span) present() bool { return s.end > s.start }
+
+func (s span) of(data []byte) []byte { return data[s.start:s.end] }
+
+// member is one member of an object: its name, quotes included, and its value.
+type member struct{ name, value span }
+
+// raw returns the member as it was written.
+func (m member) raw(data []byte) []byte { return data[m.name.start:m.value.end] }
+
+// is says whether the member has the given name, however it was escaped.
+func (m member) is(data []byte, name string) bool {
+	raw := data[m.name.start+1 : m.name.end-1]
+	if len(raw) == len(name) {
+		return string(raw) == name
+	}
+	if len(raw) < len(name) || bytes.IndexByte(raw, '\\') < 0 {
+		return false
+	}
+	s, ok := unquote(m.name.of(data))
+	return ok && s == name
+}
+
+// members appends the members of the object at an offset of the text to list.
+// It is false when there is no object, or one that breaks off.
+func (t *text) members(list []member, at int) ([]member, bool) {
+	s := newScanner(&t.body, at)
+	if s.token() != '{' {
+		return list, false
+	}
+	for begun := false; ; {
+		f, more, ok := s.field(&begun)
+		if !ok || !more {
+			return list, ok
+		}
+		if !s.value(f.first) {
+			return list, false
+		}
+		end := f.start + 1 + nameLength(t.data[f.start+1:])
+		list = append(list, member{name: span{f.start, end + 1}, value: span{f.value, s.offset()}})
+	}
+}
+
+// nameLength returns the length of what stands before the closing quote.
+func nameLength(raw []byte) int {
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return len(raw)
+}
+
+// elements appends the values of the array at an offset of the text to list.
+func (t *text) elements(list []span, at int) ([]span, bool) {
+	s := newScanner(&t.body, at)
+	if s.token() != '[' {
+		return list, false
+	}
+	for begun := false; ; {
+		first, more, ok := s.element(&begun)
+		if !ok || !more {
+			return list, ok
+		}
+		start := s.offset() - 1
+		if !s.value(first) {
+			return list, false
+		}
+		list = append(list, span{start, s.offset()})
+	}
+}
+
+// whole says whether the text is one JSON value of the kind that starts with
+// first, with nothing but white space around it.
+func (t *text) whole(first byte) bool {
+	s := newScanner(&t.body, 0)
+	if s.token() != first || !s.value(first) {
+		return false
+	}
+	return s.token() == 0 && s.offset() == len(t.data)
+}
+
+// isNull says whether a value is the literal null.
+func isNull(v []byte) bool { return len(v) == 4 && v[0] == 'n' }
+
+// stringBody returns what stands between the quotes of a string value, still
+// escaped, and whether the value is a string.
+func stringBody(v []byte) ([]byte, bool) {
+	if len(v) < 2 || v[0] != '"' {
+		return nil, false
+	}
+	return v[1 : len(v)-1], true
+}
+
+// unquote decodes a JSON string. What is no UTF-8 or no whole surrogate pair
+// becomes U+FFFD.
+func unquote(v []byte) (string, bool) {
+	body, ok := stringBody(v)
+	if !ok {
+		return "", false
+	}
+	if bytes.IndexByte(body, '\\') < 0 {
+		return string(bytes.ToValidUTF8(body, []byte("\uFFFD"))), true
+	}
+	var s string
+	if json.Unmarshal(v, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// number decodes a JSON integer.
+func number(v []byte) (int, bool) {
+	n, err := strconv.Atoi(string(v))
+	return n, err == nil
+}
+
+// appendQuoted appends s as a JSON string. Unlike encoding/json it leaves
+// <, > and & as they are: prompt caches and templates see the same text that
+// the model wrote.
+func appendQuoted(dst []byte, s string) []byte {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		// A string can always be encoded; invalid UTF-8 is replaced.
+		return append(dst, `""`...)
+	}
+	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+}

@@ -1,0 +1,163 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package wire
+
+import (
+	"bytes"
+	"errors"
+)
+
+// MaxEvent is the size in bytes of the largest server-sent event that is read
+// from an upstream. Arguments of a tool call that come in one piece reach
+// megabytes; what is larger is no chat completion.
+const MaxEvent = 32 << 20
+
+// ErrEventTooLarge says that an upstream sent an event of more than MaxEvent
+// bytes.
+var ErrEventTooLarge = errors.New("upstream sent a server-sent event that is too large")
+
+// Event is one server-sent event. Its fields are valid until the function
+// that got it returns.
+type Event struct {
+	// Name is the last `event` field.
+	Name []byte
+	// Data is the `data` lines, joined by line feeds.
+	Data []byte
+	// HasData says that there was a `data` field.
+	HasData bool
+	// Error is the value of a field `error`, which is no field of the format.
+	// llama.cpp names its failures so:
+	// https://github.com/ggml-org/llama.cpp/pull/16109
+	Error []byte
+}
+
+// Splitter cuts a stream of server-sent events into events, wherever the
+// pieces that it is fed end. The zero value is ready for use.
+type Splitter struct {
+	partial []byte // the line that is not complete
+	afterCR bool   // the last line ended with CR: a LF belongs to it
+	begun   bool   // past the place of a byte order mark
+	event   Event
+	joined  []byte // backs Data when it has to be kept or joined
+	nameBuf []byte
+	errBuf  []byte
+	filled  bool // the event has a field
+	size    int
+}
+
+// Feed takes the next piece of the stream and calls emit for each event that
+// ends in it. It stops at the first error of emit.
+func (s *Splitter) Feed(p []byte, emit func(*Event) error) error {
+	for len(p) > 0 {
+		if s.afterCR {
+			s.afterCR = false
+			if p[0] == '\n' {
+				p = p[1:]
+				continue
+			}
+		}
+		i := bytes.IndexByte(p, '\n')
+		if j := bytes.IndexByte(p[:max(i, 0)], '\r'); i >= 0 && j >= 0 {
+			i = j
+		} else if i < 0 {
+			i = bytes.IndexByte(p, '\r')
+		}
+		if i < 0 {
+			if len(s.partial)+len(p)+s.size > MaxEvent {
+				return ErrEventTooLarge
+			}
+			s.partial = append(s.partial, p...)
+			return nil
+		}
+		line := p[:i]
+		if len(s.partial) > 0 {
+			s.partial = append(s.partial, line...)
+			line = s.partial
+		}
+		s.afterCR = p[i] == '\r'
+		p = p[i+1:]
+		err := s.line(line, emit)
+		s.partial = s.partial[:0]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the stream: what an upstream left without a blank line at the
+// end is an event all the same.
+func (s *Splitter) Close(emit func(*Event) error) error {
+	if len(s.partial) > 0 {
+		err := s.line(s.partial, emit)
+		s.partial = s.partial[:0]
+		if err != nil {
+			return err
+		}
+	}
+	return s.dispatch(emit)
+}
+
+func (s *Splitter) line(line []byte, emit func(*Event) error) error {
+	if !s.begun {
+		s.begun = true
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	if len(line) == 0 {
+		return s.dispatch(emit)
+	}
+	if s.size += len(line); s.size > MaxEvent {
+		return ErrEventTooLarge
+	}
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	if len(value) > 0 && value[0] == ' ' {
+		value = value[1:]
+	}
+	switch string(name) {
+	case "data":
+		s.data(value)
+	case "event":
+		s.nameBuf = append(s.nameBuf[:0], value...)
+		s.event.Name = s.nameBuf
+		s.filled = true
+	case "error":
+		s.errBuf = append(s.errBuf[:0], value...)
+		s.event.Error = s.errBuf
+		s.filled = true
+	}
+	return nil
+}
+
+func (s *Splitter) data(value []byte) {
+	s.filled = true
+	if s.event.HasData {
+		s.joined = append(append(s.joined, '\n'), value...)
+	} else {
+		s.joined = append(s.joined[:0], value...)
+	}
+	s.event.HasData = true
+	s.event.Data = s.joined
+}
+
+func (s *Splitter) dispatch(emit func(*Event) error) error {
+	s.size = 0
+	if !s.filled {
+		return nil
+	}
+	s.filled = false
+	err := emit(&s.event)
+	s.event = Event{}
+	return err
+}

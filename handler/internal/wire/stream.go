@@ -1,0 +1,294 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package wire
+
+import (
+	"bytes"
+	"crypto/rand"
+	"strconv"
+	"time"
+)
+
+// Stream makes one stream for the client out of the answers of several turns:
+// one id, one role, one finish_reason, one usage, and of the calls only those
+// that are the client's. It collects what is to be written until Take.
+type Stream struct {
+	// Tools says whose calls the client may see.
+	Tools *Tools
+	// IncludeUsage says that the client asked for usage.
+	IncludeUsage bool
+
+	out      []byte
+	id       []byte // in JSON; the first one of the stream
+	created  []byte
+	model    []byte
+	hasRole  bool
+	turns    int             // those that are over
+	shown    int             // calls of the client that have been begun in this turn
+	progress map[*Call]*seen // of the client's calls
+	held     []byte          // the chunk with the finish_reason
+	early    [][]byte        // chunks without a choice from before there was an id
+	chunk    Chunk           // for held and early chunks
+}
+
+// seen is how much of a call the client has seen.
+type seen struct {
+	index int
+	args  int
+}
+
+// Take returns what is to be written and begins anew. It is valid until the
+// next call of a method.
+func (s *Stream) Take() []byte {
+	out := s.out
+	s.out = s.out[:0]
+	return out
+}
+
+// Begun says whether anything of an answer has been given to the client.
+func (s *Stream) Begun() bool { return s.id != nil }
+
+// Chunk adds a chunk that a has observed.
+func (s *Stream) Chunk(c *Chunk, a *Answer) {
+	switch {
+	case c.failure.present():
+		return // told at the end
+	case !c.hasChoice:
+		s.bare(c)
+		return
+	}
+	s.identify(c)
+	calls := s.callDeltas(a)
+	if c.finish.present() {
+		s.release()
+		s.held = append(s.held[:0], c.data...)
+		if len(calls) > 0 {
+			s.delta("tool_calls", calls)
+		}
+		return
+	}
+	if (c.substance() || len(calls) > 0) && s.held != nil {
+		s.release()
+	}
+	s.forward(c, change{calls: calls})
+}
+
+// bare adds a chunk without a choice. Usage is told once at the end; what else
+// there is, such as the filter results of Azure, may come before the stream
+// has an id: https://github.com/AbanteAI/archive-old-cli-mentat/issues/429
+func (s *Stream) bare(c *Chunk) {
+	switch {
+	case c.usage.present() || !c.choices.present() || s.turns > 0 || !c.tells():
+	case s.id == nil && len(s.early) < 16:
+		s.early = append(s.early, bytes.Clone(c.data))
+	default:
+		s.write(c, change{})
+	}
+}
+
+// identify settles the id of the stream by the first chunk with a choice.
+func (s *Stream) identify(c *Chunk) {
+	if s.id != nil {
+		return
+	}
+	if id := c.id.of(c.data); len(id) > 2 && id[0] == '"' {
+		s.id = bytes.Clone(id)
+	} else {
+		s.id = appendQuoted(nil, "chatcmpl-"+rand.Text())
+	}
+	if created := c.created.of(c.data); len(created) > 0 {
+		s.created = bytes.Clone(created)
+	} else {
+		s.created = strconv.AppendInt(nil, time.Now().Unix(), 10)
+	}
+	s.model = bytes.Clone(c.model.of(c.data))
+	for _, data := range s.early {
+		if s.chunk.Parse(data) {
+			s.write(&s.chunk, change{})
+		}
+	}
+	s.early = nil
+}
+
+// callDeltas returns the fragments of calls of the client that the last chunk
+// brought, under indexes that count only those.
+func (s *Stream) callDeltas(a *Answer) []byte {
+	var dst []byte
+	for _, call := range a.touched() {
+		dst = s.callDelta(dst, call)
+	}
+	return closeArray(dst)
+}
+
+func closeArray(dst []byte) []byte {
+	if len(dst) == 0 {
+		return nil
+	}
+	return append(dst, ']')
+}
+
+func (s *Stream) callDelta(dst []byte, call *Call) []byte {
+	owner, name := s.Tools.Owner(call.Name)
+	if owner != Client || call.ID == "" {
+		return dst
+	}
+	at, opening := s.progress[call], false
+	if at == nil {
+		if s.progress == nil {
+			s.progress = map[*Call]*seen{}
+		}
+		at, opening = &seen{index: s.shown}, true
+		s.progress[call] = at
+		s.shown++
+		call.Name = name
+	}
+	if !opening && at.args == len(call.args) {
+		return dst
+	}
+	if len(dst) == 0 {
+		dst = append(dst, '[')
+	} else {
+		dst = append(dst, ',')
+	}
+	dst = call.appendDelta(dst, at.index, at.args, opening)
+	at.args = len(call.args)
+	return dst
+}
+
+// forward writes a chunk, unless taking out what is not the client's leaves
+// nothing of it.
+func (s *Stream) forward(c *Chunk, e change) {
+	e.dropRole = c.role.present() && s.hasRole
+	s.hasRole = s.hasRole || c.role.present()
+	stripped := e.dropRole || c.usage.present() || c.toolCalls.present() || c.functionCall.present()
+	if stripped && len(e.calls) == 0 && !c.substance() && (e.dropRole || !c.role.present()) && len(e.finish) == 0 {
+		return
+	}
+	s.write(c, e)
+}
+
+// delta writes a chunk of our own with one member of a delta.
+func (s *Stream) delta(name string, value []byte) {
+	s.own(appendMember([]byte{'{'}, name, value), `}`, "null")
+}
+
+// own writes a chunk of our own with the given delta.
+func (s *Stream) own(delta []byte, end, finish string) {
+	s.out = s.appendHead(append(s.out, "data: "...))
+	s.out = append(append(append(s.out, `,"choices":[{"index":0,"delta":`...), delta...), end...)
+	s.out = append(append(append(s.out, `,"finish_reason":`...), finish...), "}]}\n\n"...)
+}
+
+// appendHead adds the members that are the same in each chunk of our own.
+func (s *Stream) appendHead(dst []byte) []byte {
+	if s.id == nil {
+		s.id = appendQuoted(nil, "chatcmpl-"+rand.Text())
+		s.created = strconv.AppendInt(nil, time.Now().Unix(), 10)
+	}
+	dst = appendMember(append(dst, '{'), "id", s.id)
+	dst = appendMember(dst, "object", []byte(`"chat.completion.chunk"`))
+	dst = appendMember(dst, "created", s.created)
+	if len(s.model) > 0 {
+		dst = appendMember(dst, "model", s.model)
+	}
+	return dst
+}
+
+// release writes the held chunk without its finish_reason: something came
+// after it.
+func (s *Stream) release() {
+	if s.held == nil {
+		return
+	}
+	held := s.held
+	s.held = nil
+	if s.chunk.Parse(held) && (s.chunk.substance() || s.chunk.role.present() && !s.hasRole) {
+		s.forward(&s.chunk, change{finish: "null"})
+	}
+}
+
+// Hide ends a turn after which another one comes.
+func (s *Stream) Hide(a *Answer) {
+	s.release()
+	s.flushCalls(a)
+	s.turns++
+	s.shown, s.progress = 0, nil
+}
+
+// flushCalls writes calls of the client that have got their id only now.
+func (s *Stream) flushCalls(a *Answer) {
+	var dst []byte
+	for _, call := range a.Calls() {
+		if s.progress[call] == nil {
+			dst = s.callDelta(dst, call)
+		}
+	}
+	if dst = closeArray(dst); dst != nil {
+		s.delta("tool_calls", dst)
+	}
+}
+
+// Executed writes what became of code, an array of executed_tools.
+func (s *Stream) Executed(tools []byte) { s.delta("executed_tools", tools) }
+
+// Finish ends the stream after the turn of a. usage is nil when there is none.
+func (s *Stream) Finish(a *Answer, reason string, usage []byte) {
+	s.flushCalls(a)
+	finish := string(appendQuoted(nil, reason))
+	held := s.held
+	s.held = nil
+	if held != nil && s.chunk.Parse(held) {
+		s.forward(&s.chunk, change{finish: finish})
+	} else {
+		s.own([]byte("{"), "}", finish)
+	}
+	if s.IncludeUsage && usage != nil {
+		s.out = s.appendHead(append(s.out, "data: "...))
+		s.out = append(append(append(s.out, `,"choices":[],"usage":`...), usage...), "}\n\n"...)
+	}
+	s.Done()
+}
+
+// Fail ends the stream with an error, an object with a member `error`.
+func (s *Stream) Fail(failure []byte) {
+	s.release()
+	s.data(failure)
+	s.Done()
+}
+
+// Done writes the end of the stream.
+func (s *Stream) Done() { s.out = append(s.out, "data: [DONE]\n\n"...) }
+
+// data writes an event. JSON that was spread over several data lines is put
+// on one.
+func (s *Stream) data(v []byte) {
+	s.out = append(s.out, "data: "...)
+	at := len(s.out)
+	s.out = append(s.out, v...)
+	s.end(at)
+}
+
+// end ends the event of which the data starts at an offset of the output.
+func (s *Stream) end(at int) {
+	for data := s.out[at:]; ; {
+		i := bytes.IndexAny(data, "\n\r")
+		if i < 0 {
+			break
+		}
+		data[i] = ' '
+		data = data[i+1:]
+	}
+	s.out = append(s.out, "\n\n"...)
+}
