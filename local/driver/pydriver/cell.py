@@ -1,0 +1,108 @@
+# Copyright 2026 The Caddy Code Interpreter Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""From the text of a cell to code objects."""
+
+import __future__
+import binascii
+import os
+
+ONLY_AST = 0x400
+TOP_LEVEL_AWAIT = 0x2000
+COROUTINE = 0x80
+FUTURE_MASK = 0
+for _name in __future__.all_feature_names:
+    FUTURE_MASK |= getattr(__future__, _name).compiler_flag
+
+# Names that only work inside a running loop: a cell that uses one at its top
+# level, and does not start a loop itself, is run inside the kernel's loop.
+_NEED_LOOP = {"create_task", "ensure_future", "get_running_loop", "current_task"}
+_START_LOOP = {"run", "run_until_complete", "run_forever", "Runner"}
+
+
+class Cell:
+    """One cell: where its code lives, and what to run."""
+
+    def __init__(self, source, count):
+        self.source = source
+        self.count = count
+        digest = binascii.crc32(source.encode("utf-8", "replace"), count)
+        # The form of ipykernel's names, which appear in warnings. No such
+        # file exists: linecache is given the source.
+        self.filename = "/tmp/ipykernel_%d/%d.py" % (os.getpid(), digest)
+        self.body = None
+        self.last = None
+        self.flags = 0
+
+    def compile(self, flags):
+        """Compiles the source, with the future features of earlier cells."""
+        flags |= TOP_LEVEL_AWAIT
+        tree = compile(self.source, self.filename, "exec", flags | ONLY_AST, True)
+        last = None
+        if tree.body and type(tree.body[-1]).__name__ == "Expr":
+            if not self._silenced(tree.body[-1]):
+                last = tree.body.pop()
+        if tree.body or last is None:
+            self.body = compile(tree, self.filename, "exec", flags, True)
+            flags |= self.body.co_flags & FUTURE_MASK
+        if last is not None:
+            import _ast
+
+            expression = _ast.Expression(last.value)
+            self.last = compile(expression, self.filename, "eval", flags, True)
+        self.flags = flags & ~TOP_LEVEL_AWAIT
+
+    def _silenced(self, node):
+        """Whether a semicolon after the last expression hides its value."""
+        lines = self.source.split("\n")
+        if node.end_lineno > len(lines):  # other line ends than the parser's
+            lines = self.source.splitlines()
+        rest = lines[node.end_lineno - 1 : node.end_lineno][0].encode("utf-8", "replace")
+        return rest[node.end_col_offset :].strip().startswith(b";")
+
+    @property
+    def asynchronous(self):
+        """Whether the cell must run inside the event loop."""
+        names = set()
+        for code in (self.body, self.last):
+            if code is not None:
+                if code.co_flags & COROUTINE:
+                    return True
+                names.update(code.co_names)
+        return bool(names & _NEED_LOOP) and not names & _START_LOOP
+
+    def run(self, namespace, loop):
+        """Runs the cell. Returns (whether there is a value, the value)."""
+        if self.asynchronous:
+            return loop.run(self._run_async(namespace))
+        if self.body is not None:
+            exec(self.body, namespace)
+        if self.last is None:
+            return False, None
+        return True, eval(self.last, namespace)
+
+    async def _run_async(self, namespace):
+        value = None
+        for code in (self.body, self.last):
+            if code is None:
+                continue
+            value = eval(code, namespace)
+            if code.co_flags & COROUTINE:
+                value = await value
+        return self.last is not None, value
+
+
+def is_blank(source):
+    """Whether a cell is one that is not run and not counted."""
+    return not source or source.isspace()

@@ -1,0 +1,146 @@
+# Copyright 2026 The Caddy Code Interpreter Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""A kernel: the process that runs the cells of one context."""
+
+import json
+import os
+import signal
+import sys
+import types
+from _thread import get_ident
+
+from . import channel, shell, system
+
+COMMAND_CHUNK = 1 << 16
+
+
+def prepare(preload):
+    """Imports, before the first fork, what kernels need. Returns failures."""
+    import importlib
+    import linecache  # noqa: F401  (every traceback needs it)
+
+    from . import tracebacks  # noqa: F401
+
+    failures = {}
+    for name in preload:
+        try:
+            importlib.import_module(name)
+        except BaseException as err:
+            failures[name] = "%s: %s" % (type(err).__name__, err)
+    return failures
+
+
+def main(commands, events, out, err, inherited, cwd):
+    """Runs a kernel in a forked process. It does not return."""
+    try:
+        _become_kernel(out, err, inherited)
+        link = channel.Channel(events)
+        interrupts = Interrupts()
+        link.guard = interrupts
+        sys.stdout = sys.__stdout__ = channel.TextStream(link, "stdout")
+        sys.stderr = sys.__stderr__ = channel.TextStream(link, "stderr")
+        sys.stdin = sys.__stdin__ = open(0, closefd=False)
+        try:
+            os.chdir(cwd)
+        except OSError:
+            os.chdir("/")
+        interpreter = shell.Shell(link, interrupts, _main_module())
+        _serve(commands, link, interrupts, interpreter)
+    except BaseException as error:
+        if os.environ.get("PYDRIVER_DEBUG"):
+            os.write(2, repr(error).encode())
+    finally:
+        os._exit(71)
+
+
+def _become_kernel(out, err, inherited):
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    system.die_with_parent()
+    system.show_process()
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    for fd in (out, err, *inherited):
+        os.close(fd)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        # Every fork has the state of the parent's generator.
+        numpy.random.seed()
+
+
+def _main_module():
+    """Makes the module whose namespace the cells share."""
+    module = types.ModuleType("__main__", "Automatically created module for the sandbox")
+    sys.modules["__main__"] = module
+    sys.argv = [""]
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    return module
+
+
+class Interrupts:
+    """Lets SIGINT reach the user's code, and nothing else of the kernel."""
+
+    def __init__(self):
+        self.active = False  # whether the user's code is running
+        self._main = get_ident()
+        self._depth = 0
+        self._pending = False
+        signal.signal(signal.SIGINT, self._handle)
+
+    def _handle(self, number, frame):
+        if not self.active:
+            return
+        if self._depth:
+            self._pending = True
+            return
+        raise KeyboardInterrupt
+
+    def __enter__(self):
+        if get_ident() == self._main:
+            self._depth += 1
+
+    def __exit__(self, *exc):
+        if get_ident() != self._main:
+            return False
+        self._depth -= 1
+        if self._pending and not self._depth:
+            self._pending = False
+            if self.active:
+                raise KeyboardInterrupt
+        return False
+
+
+def _serve(commands, link, interrupts, interpreter):
+    """Runs cells as they come, until there are no more."""
+    buffer = bytearray()
+    while True:
+        try:
+            data = interpreter.loop.read(commands, COMMAND_CHUNK)
+        except KeyboardInterrupt:
+            continue
+        if not data:
+            return
+        buffer += data
+        if not data.endswith(b"\n"):
+            continue
+        line = bytes(buffer)
+        buffer.clear()
+        command = json.loads(line)
+        status = interpreter.run(command)
+        if link.in_child:
+            os._exit(status)  # a child that its cell forked and let run on
+        link.event({"type": "end", "serial": command["serial"]})

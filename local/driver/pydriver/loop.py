@@ -1,0 +1,74 @@
+# Copyright 2026 The Caddy Code Interpreter Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The event loop behind top-level await.
+
+It is made when a cell first needs it. From then on the kernel waits for its
+commands inside it, so that tasks go on between cells as in a notebook.
+"""
+
+import os
+
+
+class Loop:
+    """The kernel's asyncio loop, if there is one yet."""
+
+    def __init__(self):
+        self._loop = None
+        self._pid = os.getpid()
+
+    def read(self, fd, size):
+        """Reads from fd; the tasks of earlier cells go on while it waits."""
+        if not self._has_tasks():
+            return os.read(fd, size)
+        import asyncio
+
+        ready = self._loop.create_future()
+        self._loop.add_reader(fd, lambda: ready.done() or ready.set_result(None))
+        try:
+            self._enter(asyncio)
+            self._loop.run_until_complete(ready)
+        finally:
+            self._loop.remove_reader(fd)
+        return os.read(fd, size)
+
+    def _has_tasks(self):
+        if self._loop is None or self._loop.is_closed():
+            return False
+        import asyncio
+
+        return bool(asyncio.all_tasks(self._loop) or self._loop._ready or self._loop._scheduled)
+
+    def run(self, coroutine):
+        """Runs a cell's coroutine to its end and returns its value."""
+        import asyncio
+
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+        self._enter(asyncio)
+        task = self._loop.create_task(coroutine)
+        try:
+            return self._loop.run_until_complete(task)
+        except KeyboardInterrupt:
+            if not task.done():
+                task.cancel()
+                try:
+                    self._loop.run_until_complete(task)
+                except BaseException:
+                    pass
+            raise
+
+    def _enter(self, asyncio):
+        # asyncio.run() in a cell leaves its thread without a current loop.
+        asyncio.set_event_loop(self._loop)

@@ -1,0 +1,580 @@
+# Copyright 2026 The Caddy Code Interpreter Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The process the gateway starts: a fork server for kernels.
+
+It reads commands on descriptor 0 and writes events on descriptor 1, both
+JSON lines (the Go package's documentation lists them). One kernel process is
+forked per context, so a context starts in about a millisecond, shares the
+pages of what was imported before, and can die without taking anything along.
+Nothing here blocks but poll(): a reader that does not read stops the kernels,
+not the commands.
+"""
+
+import errno
+import gc
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+from . import kernel, relay, system
+
+CHUNK = 1 << 16  # bytes read at once
+OUT_LIMIT = 1 << 18  # bytes waiting for the reader before kernels must wait
+DRAIN_LIMIT = 1 << 20  # bytes taken from descriptors 1 and 2 at a run's end
+COMMAND_LIMIT = 64 << 20  # bytes of one command
+
+_RESTARTED = {
+    "type": "error",
+    "name": "ContextRestarting",
+    "value": "Context was restarted",
+    "traceback": "",
+}
+
+
+def main():
+    """Runs the supervisor until its input ends."""
+    commands, events = _take_over_descriptors()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        Supervisor(commands, events).run()
+    finally:
+        os._exit(0)
+
+
+def _take_over_descriptors():
+    """Moves the protocol away from 0 and 1, where user code would meet it."""
+    import fcntl
+
+    commands = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 200)
+    events = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 200)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.closerange(3, 200)
+    os.closerange(max(commands, events) + 1, 1024)
+    os.set_blocking(commands, False)
+    os.set_blocking(events, False)
+    return commands, events
+
+
+class Context:
+    """A context: the kernel that serves it now, and the run in progress."""
+
+    def __init__(self, name, language, cwd):
+        self.name = name
+        self.language = language
+        self.cwd = cwd
+        self.kernel = None
+        self.run = None  # the gateway's name of the run in progress
+        self.serial = 0  # the number of that run for the kernel
+        self.begun = False
+        self.interrupt = False  # asked for before the run had begun
+        self.lost = False  # the kernel died between runs
+        self.held = []  # events that wait for a run to belong to
+        self.held_size = 0
+
+
+class Supervisor:
+    """The event loop and everything it watches."""
+
+    def __init__(self, commands, events):
+        self._commands = commands
+        self._events = events
+        self._input = bytearray()
+        self._output = bytearray()
+        self._contexts = {}
+        self._sources = {}  # descriptor -> (context, kernel process)
+        self._poll = select.poll()
+        self._interest = {}
+        self._home = None
+        self._wake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wake_write = wake
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _nothing)
+        self._done = False
+
+    def run(self):
+        """Serves until end of input."""
+        while not self._done:
+            self._watch()
+            for fd, _ in self._wait():
+                self._ready(fd)
+            self._deliver_due()
+            self._write()
+        for context in self._contexts.values():
+            self._end_kernel(context)
+
+    # What the loop waits for.
+
+    def _watch(self):
+        """Brings the poll set in line with what can be dealt with now."""
+        wanted = {self._commands: select.POLLIN, self._wake: select.POLLIN}
+        if self._output:
+            wanted[self._events] = select.POLLOUT
+        room = len(self._output) < OUT_LIMIT
+        for context in self._contexts.values():
+            process = context.kernel
+            if process is None:
+                continue
+            if process.pending:
+                wanted[process.commands] = select.POLLOUT
+            if room and (context.begun or context.held_size < relay.TEXT_LIMIT):
+                for fd in process.sources:
+                    wanted[fd] = select.POLLIN
+        if wanted == self._interest:
+            return
+        for fd in self._interest.keys() - wanted.keys():
+            self._poll.unregister(fd)
+        for fd, mask in wanted.items():
+            if self._interest.get(fd) != mask:
+                self._poll.register(fd, mask)
+        self._interest = wanted
+
+    def _wait(self):
+        deadlines = [
+            deadline
+            for context in self._contexts.values()
+            if context.kernel and (deadline := context.kernel.relay.deadline())
+        ]
+        if not deadlines:
+            return self._poll.poll()
+        return self._poll.poll(max(0.0, min(deadlines) - time.monotonic()) * 1000 + 0.5)
+
+    def _ready(self, fd):
+        if fd == self._commands:
+            self._read_commands()
+        elif fd == self._wake:
+            _drain(fd)
+            self._reap()
+        elif fd in self._sources:
+            self._read_kernel(fd)
+        elif fd != self._events:
+            self._feed_kernel(fd)
+
+    def _deliver_due(self):
+        now = time.monotonic()
+        for context in self._contexts.values():
+            if context.kernel:
+                deadline = context.kernel.relay.deadline()
+                if deadline and deadline <= now:
+                    context.kernel.relay.flush()
+
+    # The gateway's side.
+
+    def _read_commands(self):
+        data = _read(self._commands)
+        if data is None:
+            return
+        if not data:
+            self._done = True
+            return
+        self._input += data
+        if len(self._input) > COMMAND_LIMIT:
+            self._done = True
+            return
+        if b"\n" not in data:
+            return
+        *lines, rest = bytes(self._input).split(b"\n")
+        self._input = bytearray(rest)
+        for line in lines:
+            try:
+                command = json.loads(line)
+                handler = getattr(self, "_do_" + command["op"])
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue
+            handler(command)
+
+    def _send(self, event):
+        self._output += json.dumps(event, separators=(",", ":")).encode("ascii")
+        self._output += b"\n"
+
+    def _write(self):
+        while self._output:
+            try:
+                written = os.write(self._events, self._output)
+            except BlockingIOError:
+                return
+            except OSError:
+                self._done = True  # nobody is left to talk to
+                return
+            del self._output[:written]
+
+    def _emit(self, context, event):
+        """Delivers an event of a kernel, or keeps it until it has a run."""
+        if context.run is None or not (context.begun or event["type"] == "number_of_executions"):
+            context.held.append(event)
+            context.held_size += len(event.get("text") or "") + 1024
+            return
+        self._tagged(context, event)
+        if not context.begun:
+            context.begun = True
+            self._release(context)
+            if context.interrupt:
+                context.interrupt = False
+                context.kernel.signal(signal.SIGINT)
+
+    def _release(self, context):
+        held, context.held, context.held_size = context.held, [], 0
+        for event in held:
+            self._tagged(context, event)
+
+    def _tagged(self, context, event):
+        self._send({"context": context.name, "run": context.run, **event})
+
+    def _finish(self, context):
+        """Ends the run in progress."""
+        self._release(context)
+        self._tagged(context, {"type": "end_of_execution"})
+        context.run, context.begun, context.interrupt = None, False, False
+
+    # Commands.
+
+    def _do_start(self, command):
+        self._home = command.get("home") or os.environ.get("HOME") or "/"
+        system.hide_process()
+        failures = kernel.prepare(command.get("preload") or ())
+        gc.collect()
+        gc.freeze()
+        ready = {"type": "ready", "python": "%d.%d.%d" % sys.version_info[:3]}
+        if failures:
+            ready["preload_errors"] = failures
+        self._send(ready)
+
+    def _do_create(self, command):
+        name = command.get("context")
+        language = command.get("language") or "python"
+        cwd = command.get("cwd") or self._home
+        problem = None
+        if name in self._contexts:
+            problem = "context %s exists already" % name
+        elif language not in ("python", "bash"):
+            problem = "language %r is not available: use python or bash" % language
+        elif not os.path.isdir(cwd):
+            problem = "cwd %r is not a directory" % cwd
+        else:
+            context = Context(name, language, cwd)
+            problem = self._start_kernel(context)
+        if problem:
+            self._send({"type": "refused", "context": name, "message": problem})
+            return
+        self._contexts[name] = context
+        self._send({"type": "created", "context": name})
+
+    def _do_execute(self, command):
+        name, run = command.get("context"), command.get("run")
+        context = self._contexts.get(name)
+        if context is None:
+            self._refuse_run(name, run, "ContextNotFound", "Context %s not found" % name)
+            return
+        if context.run is not None:
+            self._refuse_run(name, run, "ContextBusy", "Context %s is busy" % name)
+            return
+        context.run = run
+        problem = None
+        if context.kernel is None:
+            problem = self._start_kernel(context)
+        if context.lost:
+            context.lost = False
+            context.held.append(_RESTARTED)
+            self._finish(context)
+            return
+        if problem:
+            context.held.append(
+                {"type": "error", "name": "ContextUnavailable", "value": problem, "traceback": ""}
+            )
+            self._finish(context)
+            return
+        context.serial += 1
+        context.kernel.send(
+            {
+                "serial": context.serial,
+                "code": command.get("code") or "",
+                "language": command.get("language") or context.language,
+                "env_vars": command.get("env_vars") or {},
+            }
+        )
+
+    def _refuse_run(self, name, run, error, value):
+        head = {"context": name, "run": run}
+        self._send({**head, "type": "error", "name": error, "value": value, "traceback": ""})
+        self._send({**head, "type": "end_of_execution"})
+
+    def _do_interrupt(self, command):
+        context = self._contexts.get(command.get("context"))
+        if context is None or context.run is None or context.run != command.get("run"):
+            return
+        if context.begun:
+            context.kernel.signal(signal.SIGINT)
+        else:
+            context.interrupt = True
+
+    def _do_kill(self, command):
+        context = self._contexts.get(command.get("context"))
+        if context is not None:
+            self._lose_kernel(context)
+
+    def _do_restart(self, command):
+        context = self._contexts.get(command.get("context"))
+        if context is None:
+            return
+        context.cwd = self._home
+        context.held, context.held_size = [], 0
+        self._lose_kernel(context)
+        context.lost = False
+        self._send({"type": "restarted", "context": context.name})
+
+    def _do_remove(self, command):
+        context = self._contexts.get(command.get("context"))
+        if context is None:
+            return
+        self._end_kernel(context)
+        if context.run is not None:
+            context.held.append(_RESTARTED)
+            self._finish(context)
+        del self._contexts[context.name]
+        self._send({"type": "removed", "context": context.name})
+
+    # Kernels.
+
+    def _start_kernel(self, context):
+        """Forks a kernel for the context. Returns what went wrong, if any."""
+        try:
+            context.kernel = process = Process(self, context)
+        except OSError as err:
+            return "cannot start a Python process: %s" % os.strerror(err.errno)
+        for fd in process.sources:
+            self._sources[fd] = (context, process)
+        return None
+
+    def descriptors(self):
+        """Every descriptor of the supervisor, for a new kernel to close."""
+        yield from (self._commands, self._events, self._wake, self._wake_write)
+        for context in self._contexts.values():
+            if context.kernel:
+                yield context.kernel.commands
+                yield from context.kernel.sources
+
+    def _end_kernel(self, context):
+        process, context.kernel = context.kernel, None
+        if process is None:
+            return
+        process.kill()
+        for fd in (process.commands, *process.sources):
+            self._sources.pop(fd, None)
+            if self._interest.pop(fd, None) is not None:
+                self._poll.unregister(fd)
+            os.close(fd)
+
+    def _lose_kernel(self, context):
+        """Ends the context's kernel, says so to the run, and starts a new one."""
+        if context.kernel is not None:
+            context.kernel.kill()
+            self._hear_out(context)
+        self._end_kernel(context)
+        if context.run is not None:
+            context.held.append(_RESTARTED)
+            self._finish(context)
+        else:
+            context.lost = True
+        if self._start_kernel(context) is not None:
+            context.kernel = None  # tried again at the next execute
+
+    def _hear_out(self, context):
+        """Takes the last words of a kernel that has ended."""
+        process, taken = context.kernel, 0
+        self._drain_kernel(context)
+        try:
+            while taken < DRAIN_LIMIT and (data := _read(process.channel)):
+                taken += len(data)
+                process.relay.feed(data)
+        except relay.LineTooLong:
+            pass
+        process.relay.flush()
+
+    def _reap(self):
+        for context in list(self._contexts.values()):
+            if context.kernel is not None and context.kernel.exited():
+                self._lose_kernel(context)
+
+    def _read_kernel(self, fd):
+        context, process = self._sources[fd]
+        if context.kernel is not process:
+            return
+        if fd != process.channel:
+            data = _read(fd)
+            if data:
+                process.relay.raw(process.sources[fd], data)
+            elif data is not None:
+                self._forget(process, fd)
+            return
+        # What a subprocess wrote before the kernel's next word comes first.
+        self._drain_kernel(context)
+        data = _read(fd)
+        if data is None:
+            return
+        if not data:
+            self._lose_kernel(context)  # it lives on but has no voice
+            return
+        try:
+            process.relay.feed(data)
+        except relay.LineTooLong:
+            self._lose_kernel(context)
+
+    def _forget(self, process, fd):
+        """Stops watching a captured descriptor that nobody can write to."""
+        del process.sources[fd]
+        del self._sources[fd]
+        if self._interest.pop(fd, None) is not None:
+            self._poll.unregister(fd)
+        os.close(fd)
+
+    def _drain_kernel(self, context):
+        """Takes what is waiting in the captured descriptors, up to a limit."""
+        process, taken = context.kernel, 0
+        for fd, number in list(process.sources.items()):
+            while number and taken < DRAIN_LIMIT:
+                data = _read(fd)
+                if not data:
+                    break
+                taken += len(data)
+                process.relay.raw(number, data)
+
+    def run_ended(self, context, process, serial):
+        """Hears from a kernel that the run is over."""
+        if context.kernel is not process or context.run is None or serial != context.serial:
+            return
+        self._drain_kernel(context)
+        process.relay.flush()
+        self._finish(context)
+
+    def _feed_kernel(self, fd):
+        for context in self._contexts.values():
+            if context.kernel is not None and context.kernel.commands == fd:
+                context.kernel.write()
+                return
+
+
+class Process:
+    """A kernel process and the supervisor's ends of its pipes."""
+
+    def __init__(self, supervisor, context):
+        pipes = []
+        try:
+            for _ in range(4):
+                pipes.append(os.pipe2(os.O_CLOEXEC))
+            self.pid = os.fork()
+        except OSError:
+            for pair in pipes:
+                os.close(pair[0])
+                os.close(pair[1])
+            raise
+        (commands, command_write), (channel, channel_write), (out, out_write), (err, err_write) = pipes
+        if self.pid == 0:
+            inherited = [command_write, channel, out, err, *supervisor.descriptors()]
+            kernel.main(commands, channel_write, out_write, err_write, inherited, context.cwd)
+        for fd in (commands, channel_write, out_write, err_write):
+            os.close(fd)
+        for fd in (command_write, channel, out, err):
+            os.set_blocking(fd, False)
+        self.commands = command_write
+        self.channel = channel
+        self.sources = {channel: 0, out: 1, err: 2}
+        self.pending = bytearray()
+        self._alive = True
+        self.relay = relay.Relay(
+            lambda event: supervisor._emit(context, event),
+            lambda serial: supervisor.run_ended(context, self, serial),
+        )
+
+    def send(self, command):
+        """Gives the kernel a command."""
+        self.pending += json.dumps(command, separators=(",", ":")).encode("ascii")
+        self.pending += b"\n"
+        self.write()
+
+    def write(self):
+        """Writes as much of the commands as the kernel takes."""
+        while self.pending:
+            try:
+                written = os.write(self.commands, self.pending)
+            except BlockingIOError:
+                return
+            except OSError:
+                self.pending.clear()
+                self.kill()
+                return
+            del self.pending[:written]
+
+    def signal(self, number):
+        """Signals the kernel and the programs it runs, as a terminal does."""
+        if self._alive:
+            try:
+                os.killpg(self.pid, number)
+            except ProcessLookupError:
+                os.kill(self.pid, number)  # it has not made its group yet
+
+    def exited(self):
+        """Whether the kernel has come to its end."""
+        if self._alive:
+            try:
+                self._alive = os.waitpid(self.pid, os.WNOHANG)[0] == 0
+            except ChildProcessError:
+                self._alive = False
+            if not self._alive:
+                self._kill_group()
+        return not self._alive
+
+    def kill(self):
+        """Ends the kernel and its process group, and waits for it."""
+        if not self._alive:
+            return
+        self._kill_group()
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        self._alive = False
+
+    def _kill_group(self):
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def _read(fd):
+    """Returns bytes, b"" at the end, None when there is nothing to read."""
+    try:
+        return os.read(fd, CHUNK)
+    except BlockingIOError:
+        return None
+    except OSError as err:
+        if err.errno == errno.EBADF:
+            raise
+        return b""
+
+
+def _drain(fd):
+    while _read(fd):
+        pass
+
+
+def _nothing(number, frame):
+    pass
