@@ -146,7 +146,7 @@ func Scan(body *Body) (*Request, bool) {
 	}
 	r.cut(top.close())
 	r.end, r.left = s.offset()-1, top.items-top.dropped
-	return r, s.token() == 0 && s.offset() == body.size
+	return r, s.token() == 0
 }
 
 // member reads a member of the request. emptied says that it holds nothing but
@@ -157,7 +157,8 @@ func (r *Request) member(s *scanner, m field) (emptied, ok bool) {
 		return false, s.value(m.first)
 	}
 	if r.values[k].first != 0 {
-		r.duplicate(string(m.key))
+		name, _ := unescape(nil, m.key)
+		r.duplicate(string(name))
 	}
 	switch {
 	case k == keyTools && m.first == '[':

@@ -65,15 +65,18 @@ func (s *scanner) peek() byte {
 	return s.buf[s.pos]
 }
 
-// token consumes white space and the byte after it, which it returns. It is 0
-// at the end of the text, which no JSON token is.
+// token consumes white space and the byte after it, which it returns: 0 at the
+// end of the text, and another control character for any that is no space.
 func (s *scanner) token() byte {
 	for {
 		for s.pos < len(s.buf) {
 			c := s.buf[s.pos]
 			s.pos++
-			if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			switch {
+			case c > ' ':
 				return c
+			case c != ' ' && c != '\n' && c != '\t' && c != '\r':
+				return 1
 			}
 		}
 		if !s.refill() {
