@@ -1,0 +1,192 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package session
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
+)
+
+const (
+	// deleteTimeout is how long a sandbox's deletion is tried before it is left
+	// to its timeout, deleteWait the first wait between attempts.
+	deleteTimeout = 10 * time.Second
+	deleteWait    = 100 * time.Millisecond
+
+	// clockSlack is by how much a provider's account of a sandbox's life may
+	// differ from this process's without another process being the reason.
+	clockSlack = 10 * time.Second
+)
+
+// rest is called when nobody uses an entry any more. It needs the mutex.
+func (p *Pool) rest(e *entry) {
+	if e.pins > 0 {
+		return
+	}
+	e.lastUsed = time.Now()
+	switch {
+	case e.flight != nil:
+		e.flight.drop() // which comes back here when it has ended
+	case e.box == nil:
+		p.vacate(e)
+		p.table.remove(e)
+		p.announce()
+	case e.key == "" || p.draining && !p.exiting:
+		p.table.remove(e)
+		p.retire(e, nil)
+		p.announce()
+	case p.exiting:
+		p.drainEntry(e)
+	default:
+		p.release(e)
+	}
+}
+
+// release makes a session idle: it ends Limits.Idle from now, at the provider as
+// in the table.
+func (p *Pool) release(e *entry) {
+	p.table.touch(e)
+	p.table.serve(e.identity)
+	if e.box == nil || p.table.sessions[e.key] != e || !e.turn.try() {
+		return // it had to make room, or is being released already
+	}
+	b, idle := e.box, p.table.limits.Idle
+	p.spawn(func() {
+		defer p.passTurn(e)
+		if err := p.extend(p.base, b, idle); e2b.KindOf(err) == e2b.Gone {
+			p.logger.Debug("sandbox was gone at release", zap.String("sandbox_id", b.sb.ID))
+		}
+	})
+}
+
+// retire ends the sandbox of an entry that has left the table, and frees its
+// place. That of a session is left alone if another process uses it too. It
+// needs the mutex.
+func (p *Pool) retire(e *entry, heir *claim) {
+	var session *entry
+	if e.key != "" {
+		session = e
+	}
+	p.end(e.box, session, func() { p.table.free(heir) })
+}
+
+// discard takes an entry's sandbox away from it and ends it; a guarded one only
+// if no other process uses it. The caller holds the turn.
+func (p *Pool) discard(e *entry, guarded bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := e.drop()
+	e.place = false
+	p.table.uncount(e)
+	var session *entry
+	if guarded && e.key != "" {
+		session = e
+	}
+	p.end(b, session, func() { p.table.free(nil) })
+}
+
+// end deletes a sandbox in the background, unless it is that of a session
+// (given, else nil) and another process uses it. Then after is called with the
+// mutex held, as it must be here. It does nothing for a sandbox whose deletion is
+// under way.
+func (p *Pool) end(b *box, session *entry, after func()) {
+	if b.ended {
+		if after != nil {
+			after()
+		}
+		return
+	}
+	b.ended = true
+	id := b.sb.ID
+	p.ending[id] = struct{}{}
+	p.spawn(func() {
+		spared := session != nil && p.spare(session, b)
+		if !spared {
+			p.kill(id)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.ending, id)
+		if spared {
+			if _, known := p.table.past.Peek(session.key); known {
+				p.table.past.Add(session.key, true)
+			}
+		}
+		if after != nil {
+			after()
+		}
+	})
+}
+
+// spare says whether a session's sandbox must be left to its timeout because
+// another process uses it, or may.
+func (p *Pool) spare(e *entry, b *box) bool {
+	ctx, cancel := context.WithTimeout(p.base, callTimeout)
+	defer cancel()
+	return p.shared(ctx, e, b)
+}
+
+// shared says whether another process may use a session's sandbox: it has made
+// it, or has extended its life, or that cannot be told.
+func (p *Pool) shared(ctx context.Context, e *entry, b *box) bool {
+	if !p.remote || e.key == "" {
+		return false
+	}
+	p.mu.Lock()
+	found, life := b.found, b.until.Sub(b.born)
+	p.mu.Unlock()
+	if found {
+		return true
+	}
+	infos, err := p.list(ctx, e.key)
+	if err != nil {
+		p.logger.Warn("listing sandboxes failed, one is left to its timeout", zap.String("sandbox_id", b.sb.ID), zap.Error(err))
+		return true
+	}
+	for _, info := range infos {
+		if info.ID == b.sb.ID {
+			// Durations of one clock each: the two need not agree.
+			return info.EndAt.IsZero() || info.StartedAt.IsZero() || info.EndAt.Sub(info.StartedAt) > life+clockSlack
+		}
+	}
+	return false // gone, or the list lags behind a young one
+}
+
+// kill deletes a sandbox, however often that takes in deleteTimeout.
+func (p *Pool) kill(id string) {
+	ctx, cancel := context.WithTimeout(p.base, deleteTimeout)
+	defer cancel()
+	for wait := deleteWait; ; wait *= 2 {
+		err := p.deleteOnce(ctx, id)
+		if err == nil {
+			p.logger.Debug("sandbox deleted", zap.String("sandbox_id", id))
+			return
+		}
+		if e2b.KindOf(err) == e2b.Refused || e2b.KindOf(err) == e2b.Unauthorized || sleep(ctx, jitter(wait)) != nil {
+			p.logger.Warn("deleting a sandbox failed, it is left to its timeout", zap.String("sandbox_id", id), zap.Error(err))
+			return
+		}
+	}
+}
+
+func (p *Pool) deleteOnce(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout/2)
+	defer cancel()
+	return p.client.Delete(ctx, id)
+}

@@ -1,0 +1,535 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
+)
+
+// fault is what goes wrong with one call.
+type fault struct {
+	status int           // answered instead of doing anything
+	body   string        // of that answer
+	retry  string        // its Retry-After
+	dial   bool          // no connection
+	cut    bool          // done, but the answer is lost
+	hang   bool          // no answer until the caller gives up
+	delay  time.Duration // before anything else
+}
+
+// fakeE2B is an E2B server in memory: sandboxes that time out, contexts with
+// variables, and programs of a tiny language, one command a line:
+//
+//	x = 1        sets a variable
+//	print x      writes a variable, or a NameError
+//	say text     writes text
+//	sleep 3s     runs for a while
+//	spin         runs until it is interrupted
+//	wedge        runs until its context is restarted
+//	exit         ends the interpreter
+//	None         does nothing
+type fakeE2B struct {
+	t  *testing.T
+	mu sync.Mutex
+
+	boxes map[string]*fakeBox
+	calls []string // "op id", in order of arrival
+
+	// interrupt is how long after a disconnect a program goes on.
+	interrupt time.Duration
+	// fault says what goes wrong; nil for nothing.
+	fault func(op, id string) *fault
+	// latency is the time that each call takes.
+	latency time.Duration
+
+	programs []string // that began, probes excluded
+	runs     sync.WaitGroup
+}
+
+type fakeBox struct {
+	id       string
+	token    string
+	metadata map[string]string
+	started  time.Time
+	end      time.Time
+	timeouts []time.Duration // that were asked for, in order
+	deleted  bool
+	lost     bool // ended by something else than a call
+	running  int
+	killed   chan struct{} // closed when it is no more
+	usedDead bool          // deleted while a program ran
+	contexts map[string]*fakeContext
+	order    []string
+}
+
+type fakeContext struct {
+	vars    map[string]string
+	free    chan struct{} // holds one token while nothing runs
+	restart chan struct{} // closed and replaced by a restart
+	count   int
+}
+
+func newContext() *fakeContext {
+	c := &fakeContext{vars: map[string]string{}, free: make(chan struct{}, 1), restart: make(chan struct{})}
+	c.free <- struct{}{}
+	return c
+}
+
+func newFake(t *testing.T) *fakeE2B {
+	return &fakeE2B{t: t, boxes: map[string]*fakeBox{}, interrupt: 300 * time.Millisecond, latency: 10 * time.Millisecond}
+}
+
+// client returns a client of the server.
+func (f *fakeE2B) client() *e2b.Client {
+	c, err := e2b.New(e2b.Config{
+		APIKey: "test-key", APIURL: "http://api.test", SandboxURL: "http://box.test", Transport: f,
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return c
+}
+
+func (b *fakeBox) alive() bool {
+	return !b.deleted && !b.lost && time.Now().Before(b.end)
+}
+
+// aliveBoxes returns those that live, the oldest first.
+func (f *fakeE2B) aliveBoxes() []*fakeBox {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	boxes := slices.DeleteFunc(slices.Collect(maps.Values(f.boxes)), func(b *fakeBox) bool { return !b.alive() })
+	slices.SortFunc(boxes, func(a, b *fakeBox) int { return strings.Compare(a.id, b.id) })
+	return boxes
+}
+
+func (f *fakeE2B) count(op string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, c := range f.calls {
+		if c == op || strings.HasPrefix(c, op+" ") {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *fakeE2B) began() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.programs)
+}
+
+// vanish ends a sandbox without a call.
+func (f *fakeE2B) vanish(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b := f.boxes[id]; b != nil && b.alive() {
+		b.lost = true
+		close(b.killed)
+	}
+}
+
+// wait waits for the programs that still run.
+func (f *fakeE2B) wait() { f.runs.Wait() }
+
+// operation names a request and the sandbox that it is about.
+func operation(r *http.Request) (op, id string) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if parts[0] == "v2" {
+		parts = parts[1:]
+	}
+	if r.URL.Host != "api.test" {
+		id = r.Header.Get("E2b-Sandbox-Id")
+		switch {
+		case parts[0] == "execute":
+			return "execute", id
+		case r.Method == http.MethodGet:
+			return "contexts", id
+		case len(parts) == 3:
+			return "restart", id
+		default:
+			return "context", id
+		}
+	}
+	switch {
+	case len(parts) == 1 && r.Method == http.MethodGet:
+		return "list", ""
+	case len(parts) == 1:
+		return "create", ""
+	case r.Method == http.MethodDelete:
+		return "delete", parts[1]
+	default:
+		return parts[2], parts[1] // connect, timeout
+	}
+}
+
+// RoundTrip answers a call of either plane.
+func (f *fakeE2B) RoundTrip(r *http.Request) (*http.Response, error) {
+	op, id := operation(r)
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+		_ = r.Body.Close()
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	f.calls = append(f.calls, strings.TrimSpace(op+" "+id))
+	var bad fault
+	if f.fault != nil {
+		if b := f.fault(op, id); b != nil {
+			bad = *b
+		}
+	}
+	f.mu.Unlock()
+
+	if bad.hang {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	if err := sleep(r.Context(), f.latency+bad.delay); err != nil {
+		return nil, err
+	}
+	switch {
+	case bad.dial:
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	case bad.status != 0:
+		resp := answer(r, bad.status, bad.body)
+		if bad.retry != "" {
+			resp.Header.Set("Retry-After", bad.retry)
+		}
+		return resp, nil
+	}
+	resp := f.serve(r, op, id, body)
+	if bad.cut {
+		_ = resp.Body.Close()
+		return nil, &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}
+	}
+	return resp, nil
+}
+
+func answer(r *http.Request, status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+}
+
+func encode(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+func (f *fakeE2B) serve(r *http.Request, op, id string, body []byte) *http.Response {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var in struct {
+		Timeout   int               `json:"timeout"`
+		Metadata  map[string]string `json:"metadata"`
+		Code      string            `json:"code"`
+		ContextID string            `json:"context_id"`
+	}
+	if len(body) > 0 {
+		if err := json.Unmarshal(body, &in); err != nil {
+			return answer(r, http.StatusBadRequest, `{"message":"bad body"}`)
+		}
+	}
+	timeout := time.Duration(in.Timeout) * time.Second
+	switch op {
+	case "create":
+		return answer(r, http.StatusCreated, f.create(timeout, in.Metadata).view())
+	case "list":
+		return answer(r, http.StatusOK, f.list(r.URL.Query()))
+	}
+	b := f.boxes[id]
+	dead := b == nil || !b.alive()
+	if r.URL.Host == "api.test" {
+		if dead {
+			return answer(r, http.StatusNotFound, `{"code":404,"message":"sandbox not found"}`)
+		}
+		return b.control(r, op, timeout)
+	}
+	switch {
+	case dead:
+		return answer(r, http.StatusBadGateway, fmt.Sprintf(`{"sandboxId":%q,"message":"The sandbox was not found","code":502}`, id))
+	case r.Header.Get("X-Access-Token") != b.token:
+		return answer(r, http.StatusUnauthorized, `{"message":"unauthorized"}`)
+	case op == "execute":
+		return f.execute(r, b, in.Code, in.ContextID)
+	}
+	return b.manage(r, op)
+}
+
+func (f *fakeE2B) create(timeout time.Duration, metadata map[string]string) *fakeBox {
+	b := &fakeBox{
+		id: fmt.Sprintf("box%05d", len(f.boxes)), metadata: metadata,
+		started: time.Now(), end: time.Now().Add(timeout), timeouts: []time.Duration{timeout}, killed: make(chan struct{}),
+		contexts: map[string]*fakeContext{"default": newContext()}, order: []string{"default"},
+	}
+	b.token = "token-" + b.id
+	f.boxes[b.id] = b
+	return b
+}
+
+func (b *fakeBox) view() string {
+	return encode(map[string]any{"sandboxID": b.id, "envdAccessToken": b.token, "domain": nil})
+}
+
+func (f *fakeE2B) list(query url.Values) string {
+	want, err := url.ParseQuery(query.Get("metadata"))
+	if err != nil {
+		panic(err)
+	}
+	out := []map[string]any{}
+	for _, id := range slices.Sorted(maps.Keys(f.boxes)) {
+		b := f.boxes[id]
+		match := b.alive()
+		for k := range want {
+			match = match && b.metadata[k] == want.Get(k)
+		}
+		if match {
+			out = append(out, map[string]any{"sandboxID": b.id, "metadata": b.metadata, "state": "running",
+				"startedAt": b.started.UTC().Format(time.RFC3339), "endAt": b.end.UTC().Format(time.RFC3339)})
+		}
+	}
+	slices.Reverse(out) // the order is no promise
+	return encode(out)
+}
+
+// control answers the calls about one living sandbox.
+func (b *fakeBox) control(r *http.Request, op string, timeout time.Duration) *http.Response {
+	switch op {
+	case "delete":
+		b.deleted = true
+		b.usedDead = b.running > 0
+		close(b.killed)
+		return answer(r, http.StatusNoContent, "")
+	case "connect":
+		if end := time.Now().Add(timeout); end.After(b.end) {
+			b.end = end
+		}
+		return answer(r, http.StatusOK, b.view())
+	case "timeout":
+		b.end = time.Now().Add(timeout)
+		b.timeouts = append(b.timeouts, timeout)
+		return answer(r, http.StatusNoContent, "")
+	default:
+		return answer(r, http.StatusNotFound, `{"message":"no such route"}`)
+	}
+}
+
+// manage answers the calls about contexts.
+func (b *fakeBox) manage(r *http.Request, op string) *http.Response {
+	switch op {
+	case "contexts":
+		out := []map[string]string{}
+		for _, id := range b.order {
+			out = append(out, map[string]string{"id": id, "language": "python", "cwd": "/home/user"})
+		}
+		return answer(r, http.StatusOK, encode(out))
+	case "context":
+		id := fmt.Sprintf("context%d", len(b.order))
+		b.order = append(b.order, id)
+		b.contexts[id] = newContext()
+		return answer(r, http.StatusOK, encode(map[string]string{"id": id, "language": "python", "cwd": "/home/user"}))
+	default: // restart
+		id := strings.Split(r.URL.Path, "/")[2]
+		c := b.contexts[id]
+		if c == nil {
+			return answer(r, http.StatusNotFound, "Context "+id+" not found")
+		}
+		c.vars = map[string]string{}
+		close(c.restart)
+		c.restart = make(chan struct{})
+		return answer(r, http.StatusOK, "null")
+	}
+}
+
+func (f *fakeE2B) execute(r *http.Request, b *fakeBox, code, contextID string) *http.Response {
+	if contextID == "" {
+		contextID = "default"
+	}
+	c := b.contexts[contextID]
+	if c == nil {
+		return answer(r, http.StatusNotFound, "Context "+contextID+" not found")
+	}
+	reader, writer := io.Pipe()
+	gone := make(chan struct{}) // the caller has left
+	resp := answer(r, http.StatusOK, "")
+	resp.ContentLength = -1
+	resp.Body = &closing{PipeReader: reader, gone: gone}
+	b.running++
+	f.runs.Go(func() {
+		_ = writer.CloseWithError(f.interpret(b, c, code, writer, gone, r.Context()))
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		b.running--
+	})
+	return resp
+}
+
+// closing tells when the caller closes the body.
+type closing struct {
+	*io.PipeReader
+	gone chan struct{}
+	once sync.Once
+}
+
+func (c *closing) Close() error {
+	c.once.Do(func() { close(c.gone) })
+	return c.PipeReader.Close()
+}
+
+var errCut = errors.New("connection reset by peer")
+
+// interpret waits for the context and runs a program in it.
+func (f *fakeE2B) interpret(b *fakeBox, c *fakeContext, code string, out io.Writer, gone chan struct{}, ctx context.Context) error {
+	f.mu.Lock()
+	restart := c.restart
+	f.mu.Unlock()
+	select {
+	case <-c.free:
+		defer func() { c.free <- struct{}{} }()
+	case <-b.killed:
+		return errCut
+	case <-gone:
+		return errCut
+	}
+	left := make(chan struct{}) // the interrupt has arrived
+	stop := make(chan struct{})
+	defer close(stop)
+	f.runs.Go(func() {
+		select {
+		case <-gone:
+		case <-ctx.Done():
+		case <-stop:
+			return
+		}
+		time.Sleep(f.interrupt)
+		close(left)
+	})
+
+	f.mu.Lock()
+	if restart != c.restart {
+		restart = c.restart // it was restarted while this program waited
+	}
+	c.count++
+	if code != probe {
+		f.programs = append(f.programs, code)
+	}
+	f.mu.Unlock()
+	write := func(event map[string]any) { _, _ = io.WriteString(out, encode(event)+"\n") }
+	write(map[string]any{"type": "number_of_executions", "execution_count": c.count})
+	for line := range strings.SplitSeq(code, "\n") {
+		if done, err := f.command(b, c, line, write, command{left: left, restart: restart}); done || err != nil {
+			if err != nil {
+				return err
+			}
+			break
+		}
+	}
+	write(map[string]any{"type": "end_of_execution"})
+	return nil
+}
+
+// command is what can end one.
+type command struct {
+	left, restart chan struct{}
+}
+
+// command runs one line. It returns true when the program ends with it.
+func (f *fakeE2B) command(b *fakeBox, c *fakeContext, line string, write func(map[string]any), end command) (bool, error) {
+	word, rest, _ := strings.Cut(line, " ")
+	fail := func(name, value string) {
+		write(map[string]any{"type": "error", "name": name, "value": value, "traceback": name})
+	}
+	var wake <-chan time.Time
+	left := end.left
+	switch word {
+	case "print":
+		f.mu.Lock()
+		value, ok := c.vars[rest]
+		f.mu.Unlock()
+		if !ok {
+			fail("NameError", rest)
+			return true, nil
+		}
+		write(map[string]any{"type": "stdout", "text": value})
+		return false, nil
+	case "say":
+		write(map[string]any{"type": "stdout", "text": rest})
+		return false, nil
+	case "exit":
+		f.mu.Lock()
+		c.vars = map[string]string{}
+		f.mu.Unlock()
+		fail("ContextRestarting", "Context was restarted")
+		return true, nil
+	case "sleep":
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			panic(err)
+		}
+		wake = time.After(d)
+	case "spin":
+	case "wedge":
+		left = nil
+	case probe:
+		return false, nil
+	default:
+		name, value, ok := strings.Cut(line, " = ")
+		if !ok {
+			panic("no such command: " + line)
+		}
+		f.mu.Lock()
+		c.vars[name] = value
+		f.mu.Unlock()
+		return false, nil
+	}
+	select {
+	case <-wake:
+		return false, nil
+	case <-left:
+		return true, errCut
+	case <-b.killed:
+		return true, errCut
+	case <-end.restart:
+		fail("ContextRestarting", "Context was restarted")
+		return true, nil
+	case <-time.After(time.Until(b.end)):
+		return true, errCut
+	}
+}

@@ -1,0 +1,135 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package session
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
+)
+
+// What is stored with each sandbox, so that other processes find it again.
+const (
+	metaProduct  = "product"  // always product
+	metaPool     = "pool"     // the pool's fingerprint
+	metaKind     = "kind"     // kindSession or kindEphemeral
+	metaSession  = "session"  // the session's key; not without one
+	metaIdentity = "identity" // the caller's key
+
+	product       = "caddy-code-interpreter"
+	kindSession   = "session"
+	kindEphemeral = "ephemeral"
+)
+
+// metadata is stored with the sandbox of an entry. Nothing in it is readable.
+func (p *Pool) metadata(e *entry) map[string]string {
+	m := map[string]string{
+		metaProduct:  product,
+		metaPool:     p.fingerprint,
+		metaKind:     kindEphemeral,
+		metaIdentity: e.identity,
+	}
+	if e.key != "" {
+		m[metaKind] = kindSession
+		m[metaSession] = e.key
+	}
+	return m
+}
+
+// list returns the sandboxes of a session, the oldest first: the one that every
+// process chooses.
+func (p *Pool) list(ctx context.Context, key string) ([]e2b.Info, error) {
+	want := map[string]string{metaProduct: product, metaPool: p.fingerprint, metaKind: kindSession, metaSession: key}
+	infos, err := p.client.List(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	infos = slices.DeleteFunc(infos, func(i e2b.Info) bool {
+		for k, v := range want {
+			if i.Metadata[k] != v {
+				return true
+			}
+		}
+		return false
+	})
+	slices.SortFunc(infos, func(a, b e2b.Info) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return infos, nil
+}
+
+// find looks for the sandbox of a session that an earlier process left, or that
+// another one uses, and connects to it. It returns nil when there is none to be
+// had: the list is a hint.
+func (p *Pool) find(ctx context.Context, e *entry, limits Limits) *box {
+	infos, err := p.list(ctx, e.key)
+	if err != nil && ctx.Err() == nil {
+		infos, err = p.list(ctx, e.key) // a session is worth a second try
+	}
+	if err != nil {
+		p.logger.Warn("listing sandboxes failed, a session may start anew", zap.Error(err))
+		return nil
+	}
+	for _, info := range infos {
+		if p.isEnding(info.ID) {
+			continue
+		}
+		if b := p.connect(ctx, e, info.ID, limits); b != nil {
+			if len(infos) > 1 {
+				p.watchTwins(e, limits)
+			}
+			return b
+		}
+	}
+	return nil
+}
+
+// connect makes another process's sandbox this one's. It returns nil when it
+// cannot be reached.
+func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) *box {
+	timeout := lifetime(e, limits)
+	at := time.Now()
+	sb, err := p.client.Connect(ctx, id, timeout)
+	if e2b.KindOf(err) == e2b.Unavailable {
+		at = time.Now()
+		sb, err = p.client.Connect(ctx, id, timeout)
+	}
+	if err != nil {
+		p.logger.Warn("connecting to a session's sandbox failed", zap.String("sandbox_id", id), zap.Error(err))
+		return nil
+	}
+	p.logger.Debug("sandbox found again", zap.String("sandbox_id", id))
+	// Whoever had it may have died in the middle of a program.
+	b := &box{sb: sb, born: at, found: true, dirty: true, suspect: at.Add(-settleTime)}
+	b.extended(at, timeout)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e.intact {
+		e.lost, e.intact = false, false // nothing was lost after all
+	}
+	return b
+}
+
+func (p *Pool) isEnding(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ending := p.ending[id]
+	return ending
+}

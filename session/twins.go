@@ -1,0 +1,137 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package session
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
+)
+
+// maxChecks is how often a list that fails is asked for again.
+const maxChecks = 5
+
+// check is a look at a session, some time after it got a sandbox, for others of
+// the same session: two processes may have created one at the same time, or a
+// creation that seemed to fail may have succeeded.
+type check struct {
+	due    time.Time
+	failed int
+	busy   bool
+	ends   map[string]time.Time // when each twin was to end at the last look
+}
+
+// grace is how long a twin must have been unused before it is deleted: any
+// program that ran in it has ended by then.
+func grace(limits Limits) time.Duration { return limits.ExecTimeout + time.Minute }
+
+// watchTwins has the reaper look at a session after the grace.
+func (p *Pool) watchTwins(e *entry, limits Limits) {
+	if !p.remote || e.key == "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.checks[e.key] == nil {
+		p.checks[e.key] = &check{due: time.Now().Add(grace(limits))}
+		p.startReaper()
+	}
+}
+
+// checkTwins begins the checks that are due and returns when the next is. It
+// needs the mutex.
+func (p *Pool) checkTwins(now time.Time) (next time.Time) {
+	for key, c := range p.checks {
+		if c.busy || p.draining {
+			continue
+		}
+		if c.due.After(now) {
+			if next.IsZero() || c.due.Before(next) {
+				next = c.due
+			}
+			continue
+		}
+		c.busy = true
+		p.spawn(func() { p.lookForTwins(key, c) })
+	}
+	return next
+}
+
+// lookForTwins deletes what nobody has used since the last look, keeps the
+// oldest, and comes back while there are others.
+func (p *Pool) lookForTwins(key string, c *check) {
+	ctx, cancel := context.WithTimeout(p.base, callTimeout)
+	defer cancel()
+	infos, err := p.list(ctx, key)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.busy = false
+	c.due = time.Now().Add(grace(p.table.limits))
+	switch {
+	case err != nil && c.failed < maxChecks:
+		c.failed++
+		return
+	case err != nil || len(infos) < 2:
+		delete(p.checks, key)
+		return
+	}
+	ends := make(map[string]time.Time)
+	for _, twin := range infos[1:] {
+		p.dropTwin(key, twin.ID)
+		last, seen := c.ends[twin.ID]
+		if seen && last.Equal(twin.EndAt) && !p.inUse(key, twin.ID) {
+			p.deleteTwin(twin)
+			continue
+		}
+		ends[twin.ID] = twin.EndAt
+	}
+	c.ends = ends
+}
+
+// dropTwin makes an idle session forget a sandbox that is not the one every
+// process chooses; its next program finds the right one. It needs the mutex.
+func (p *Pool) dropTwin(key, id string) {
+	e := p.table.sessions[key]
+	if e == nil || !e.idle() || e.turn.taken || e.box.sb.ID != id {
+		return
+	}
+	e.drop()
+	p.vacate(e)
+	p.table.remove(e)
+}
+
+// inUse says whether a session of this pool has the sandbox. It needs the mutex.
+func (p *Pool) inUse(key, id string) bool {
+	e := p.table.sessions[key]
+	return e != nil && e.box != nil && e.box.sb.ID == id
+}
+
+// deleteTwin deletes a sandbox that nobody has. It needs the mutex.
+func (p *Pool) deleteTwin(twin e2b.Info) {
+	if _, ending := p.ending[twin.ID]; ending {
+		return
+	}
+	p.logger.Info("deleting an unused second sandbox of a session", zap.String("sandbox_id", twin.ID))
+	p.ending[twin.ID] = struct{}{}
+	p.spawn(func() {
+		p.kill(twin.ID)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.ending, twin.ID)
+	})
+}
