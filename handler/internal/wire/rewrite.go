@@ -58,7 +58,7 @@ type edit struct {
 // A request without the tool, unless it is offered, only loses its session id,
 // and so does one with a Duplicate, which must not get the tool.
 func (r *Request) Rewrite(o RewriteOptions) *Edited {
-	e := &Edited{req: r, any: r.left > 0}
+	e := &Edited{req: r, any: r.left > 0, messages: r.holds(keyMessages)}
 	for _, c := range r.cuts {
 		e.replace(c, nil)
 	}
@@ -74,10 +74,6 @@ func (r *Request) Rewrite(o RewriteOptions) *Edited {
 	}
 	if e.Name != "" {
 		e.prepareChoice(o.Name)
-		for range r.Messages() {
-			e.messages = true
-			break
-		}
 	}
 	slices.SortFunc(e.edits, compareEdits)
 	return e
@@ -128,9 +124,8 @@ func (e *Edited) offer() {
 	text := functionTool(e.Name)
 	switch v := e.req.values[keyTools]; v.first {
 	case '[':
-		for range e.req.tools() {
+		if e.req.holds(keyTools) {
 			text = slices.Concat([]byte(","), text)
-			break
 		}
 		e.replace(span{v.end - 1, v.end - 1}, text)
 	case 'n':

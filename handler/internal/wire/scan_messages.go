@@ -25,6 +25,16 @@ type Message struct {
 // HasMessages says that messages is an array, to which turns can be appended.
 func (r *Request) HasMessages() bool { return r.values[keyMessages].first == '[' }
 
+// holds says that a member is an array with an element.
+func (r *Request) holds(k key) bool {
+	v := r.values[k]
+	if v.first != '[' {
+		return false
+	}
+	s := newScanner(r.body, v.start+1)
+	return s.token() != ']'
+}
+
 // Messages yields the elements of messages in order. It reads them anew each
 // time, since few requests need it.
 func (r *Request) Messages() iter.Seq[Message] {

@@ -96,17 +96,20 @@ func (r *segmentsReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// WriteTo writes what is left. After an error there is nothing left.
 func (r *segmentsReader) WriteTo(w io.Writer) (int64, error) {
-	n, err := w.Write(r.rest)
-	total := int64(n)
-	if err != nil {
-		r.rest = r.rest[n:]
-		return total, err
+	first, list := r.rest, r.list
+	r.rest, r.list = nil, nil
+	var total int64
+	if len(first) > 0 {
+		n, err := w.Write(first)
+		if err != nil {
+			return int64(n), err
+		}
+		total = int64(n)
 	}
-	r.rest = nil
-	m, err := writeAll(w, r.list)
-	r.list = nil
-	return total + m, err
+	n, err := writeAll(w, list)
+	return total + n, err
 }
 
 // Close ends the reader. It is done apart from the reads of its owner, so it
