@@ -1,0 +1,70 @@
+# Runs first in a sandbox, before the driver and long before a user's code: what
+# has to hold for every process of the sandbox is set here and inherited.
+#
+# `payload` is the open file that this code came from. What follows in it is a
+# dictionary from the names of the driver's modules to their bytecode; it exists
+# in no file that a user's code could see. sys.argv[1:] are the limits: address
+# space, processes, open files, file size.
+import marshal
+import os
+import resource
+import sys
+from _frozen_importlib import ModuleSpec
+
+
+class _Modules:
+    """Imports the driver's modules."""
+
+    def __init__(self, code):
+        self._code = code
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self._code:
+            return None
+        return ModuleSpec(name, self, origin="driver", is_package=name == "pydriver")
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        code = self._code[module.__name__]
+        module.__file__ = code.co_filename
+        exec(code, module.__dict__)
+
+
+def _limit(space, processes, files, size):
+    for what, limit in (
+        (resource.RLIMIT_AS, space),
+        (resource.RLIMIT_NOFILE, files),
+        (resource.RLIMIT_FSIZE, size),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+    ):
+        resource.setrlimit(what, (limit, limit))
+    # The supervisor keeps a few processes in reserve, so that it can start a new
+    # kernel while a fork bomb holds all that the kernels may have.
+    resource.setrlimit(resource.RLIMIT_NPROC, (processes + 8, processes + 8))
+    os.register_at_fork(
+        after_in_child=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
+    )
+    # When the machine runs out of memory or time, sandboxes go before the gateway.
+    with open("/proc/self/oom_score_adj", "w") as f:
+        f.write("1000")
+    os.nice(5)
+
+
+def _main():
+    code = marshal.load(payload)
+    payload.close()
+    # Descriptors that the gateway inherited without close-on-exec end here.
+    os.closerange(3, 1 << 20)
+    _limit(*map(int, sys.argv[1:5]))
+    del sys.argv[1:]
+    sys.meta_path.insert(0, _Modules(code))
+    from pydriver import supervisor
+
+    supervisor.main()
+
+
+_main()
