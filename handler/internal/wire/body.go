@@ -73,7 +73,11 @@ func ReadBody(r io.Reader, contentLength, limit int64) (*Body, error) {
 	b := &Body{}
 	b.blocks = b.one[:0]
 	for {
-		block := make([]byte, nextBlock(int64(b.size), contentLength))
+		size := nextBlock(int64(b.size), contentLength)
+		if limit > 0 {
+			size = min(size, limit+1-int64(b.size))
+		}
+		block := make([]byte, size)
 		n, err := fill(r, block)
 		b.add(block[:n])
 		if limit > 0 && int64(b.size) > limit {

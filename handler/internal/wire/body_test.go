@@ -24,7 +24,7 @@ import (
 )
 
 func TestReadBodyGivesWhatTheReaderDelivers(t *testing.T) {
-	for _, size := range []int{0, 1, firstBlock - 1, firstBlock, firstBlock + 1, 100_000, exactBuffer, exactBuffer + 1, 3*exactBuffer + 7} {
+	for _, size := range []int{0, 1, firstBlock - 1, firstBlock, firstBlock + 1, 100_000, exactBuffer, exactBuffer + 7} {
 		data := bytes.Repeat([]byte("0123456789abcde\n"), size/16+1)[:size]
 		for _, declared := range []int{-1, size, size / 2, size + 10} {
 			b, err := ReadBody(bytes.NewReader(data), int64(declared), 0)
@@ -76,7 +76,7 @@ func TestReadBodyKeepsToTheLimit(t *testing.T) {
 	if _, err := ReadBody(r, 1<<30, 1<<20); !errors.Is(err, ErrTooLarge) || r.read > 0 {
 		t.Errorf("declared over the limit: %v after %d bytes", err, r.read)
 	}
-	if _, err := ReadBody(r, -1, 1<<20); !errors.Is(err, ErrTooLarge) || r.read > 3<<20 {
+	if _, err := ReadBody(r, -1, 1<<20); !errors.Is(err, ErrTooLarge) || r.read > 1<<20+1 {
 		t.Errorf("endless: %v after %d bytes", err, r.read)
 	}
 }

@@ -41,7 +41,7 @@ type Edited struct {
 	choice   Choice
 	allowed  []edit // tools of an allowed_tools choice that are ours
 	mode     value  // the mode of such a choice, when that is "required"
-	any      bool   // the object still has a member when others are added
+	nonEmpty bool   // the object has a member before those that are added
 	messages bool   // there is one to be followed by a comma
 }
 
@@ -58,7 +58,7 @@ type edit struct {
 // A request without the tool, unless it is offered, only loses its session id,
 // and so does one with a Duplicate, which must not get the tool.
 func (r *Request) Rewrite(o RewriteOptions) *Edited {
-	e := &Edited{req: r, any: r.left > 0, messages: r.holds(keyMessages)}
+	e := &Edited{req: r, nonEmpty: r.left > 0, messages: r.holds(keyMessages)}
 	for _, c := range r.cuts {
 		e.replace(c, nil)
 	}
@@ -132,13 +132,13 @@ func (e *Edited) offer() {
 		e.replace(v.span, slices.Concat([]byte("["), text, []byte("]")))
 	default:
 		e.replace(span{e.req.end, e.req.end}, e.newMember(`"tools":[`+string(text)+`]`))
-		e.any = true
+		e.nonEmpty = true
 	}
 }
 
 // newMember returns the text of a member that is added at the object's end.
 func (e *Edited) newMember(text string) []byte {
-	if e.any {
+	if e.nonEmpty {
 		text = "," + text
 	}
 	return []byte(text)

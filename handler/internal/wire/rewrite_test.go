@@ -253,7 +253,7 @@ func TestTurnEditsMessagesInTheMiddle(t *testing.T) {
 func TestTurnCopiesNoHistory(t *testing.T) {
 	appended := [][]byte{[]byte(`{"role":"assistant"}`), []byte(`{"role":"tool"}`)}
 	for _, m := range measured {
-		r, _ := Scan(NewBody(m.body(ToolType)))
+		r, _ := Scan(NewBody(m.tool()))
 		e := r.Rewrite(RewriteOptions{Name: "run_python"})
 		for _, choice := range []TurnChoice{AsAsked, Unforced} {
 			turn := func() { e.Turn(Turn{Appended: appended, Choice: choice}) }

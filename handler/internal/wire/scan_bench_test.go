@@ -22,6 +22,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -93,14 +94,25 @@ func codeMessages(size int) []any {
 	return list
 }
 
-var measured = []struct {
-	name string
-	body func(tool string) []byte
-}{
-	{"1KB", func(tool string) []byte { return chatBody(textMessages(600), tool) }},
-	{"100KB", func(tool string) []byte { return chatBody(textMessages(100<<10), tool) }},
-	{"5MBimage", func(tool string) []byte { return chatBody(imageMessages(5<<20), tool) }},
-	{"5MBcode", func(tool string) []byte { return chatBody(codeMessages(5<<20), tool) }},
+// measuredBody is one of the four. It is made once, for either kind of tool.
+type measuredBody struct {
+	name        string
+	plain, tool func() []byte
+}
+
+func measure(name string, messages func() []any) measuredBody {
+	return measuredBody{
+		name:  name,
+		plain: sync.OnceValue(func() []byte { return chatBody(messages(), "web_search") }),
+		tool:  sync.OnceValue(func() []byte { return chatBody(messages(), ToolType) }),
+	}
+}
+
+var measured = []measuredBody{
+	measure("1KB", func() []any { return textMessages(600) }),
+	measure("100KB", func() []any { return textMessages(100 << 10) }),
+	measure("5MBimage", func() []any { return imageMessages(5 << 20) }),
+	measure("5MBcode", func() []any { return codeMessages(5 << 20) }),
 }
 
 // split returns a body in blocks of a size.
@@ -116,7 +128,7 @@ func split(data []byte, size int) *Body {
 
 func BenchmarkScan(b *testing.B) {
 	for _, m := range measured {
-		data := m.body("web_search")
+		data := m.plain()
 		b.Run("by=wire/body="+m.name, func(b *testing.B) {
 			benchmarkScan(b, NewBody(data))
 		})
@@ -158,7 +170,7 @@ func benchmarkScan(b *testing.B, body *Body) {
 // turn.
 func BenchmarkRewrite(b *testing.B) {
 	for _, m := range measured {
-		body := NewBody(m.body(ToolType))
+		body := NewBody(m.tool())
 		b.Run("body="+m.name, func(b *testing.B) {
 			b.SetBytes(body.Len())
 			b.ReportAllocs()
@@ -174,7 +186,7 @@ func BenchmarkRewrite(b *testing.B) {
 func BenchmarkTurn(b *testing.B) {
 	appended := [][]byte{[]byte(`{"role":"assistant"}`), []byte(`{"role":"tool"}`)}
 	for _, m := range measured {
-		r, _ := Scan(NewBody(m.body(ToolType)))
+		r, _ := Scan(NewBody(m.tool()))
 		e := r.Rewrite(RewriteOptions{Name: "run_python"})
 		b.Run("body="+m.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -188,7 +200,7 @@ func BenchmarkTurn(b *testing.B) {
 // BenchmarkReadBody measures taking a body in, with and without its length.
 func BenchmarkReadBody(b *testing.B) {
 	for _, m := range measured {
-		data := m.body("web_search")
+		data := m.plain()
 		for _, length := range []struct {
 			name  string
 			known bool
