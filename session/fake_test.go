@@ -148,6 +148,20 @@ func (f *fakeE2B) began() []string {
 	return slices.Clone(f.programs)
 }
 
+// inject says what goes wrong from now on; nil for nothing.
+func (f *fakeE2B) inject(fault func(op, id string) *fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = fault
+}
+
+// timeouts returns what a sandbox was asked to live, in order.
+func (f *fakeE2B) timeouts(id string) []time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.boxes[id].timeouts)
+}
+
 // vanish ends a sandbox without a call.
 func (f *fakeE2B) vanish(id string) {
 	f.mu.Lock()
@@ -519,17 +533,24 @@ func (f *fakeE2B) command(b *fakeBox, c *fakeContext, line string, write func(ma
 		f.mu.Unlock()
 		return false, nil
 	}
-	select {
-	case <-wake:
-		return false, nil
-	case <-left:
-		return true, errCut
-	case <-b.killed:
-		return true, errCut
-	case <-end.restart:
-		fail("ContextRestarting", "Context was restarted")
-		return true, nil
-	case <-time.After(time.Until(b.end)):
-		return true, errCut
+	for {
+		f.mu.Lock()
+		rest := time.Until(b.end)
+		f.mu.Unlock()
+		if rest <= 0 {
+			return true, errCut
+		}
+		select {
+		case <-wake:
+			return false, nil
+		case <-left:
+			return true, errCut
+		case <-b.killed:
+			return true, errCut
+		case <-end.restart:
+			fail("ContextRestarting", "Context was restarted")
+			return true, nil
+		case <-time.After(rest): // it may have been extended meanwhile
+		}
 	}
 }

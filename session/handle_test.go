@@ -18,7 +18,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
@@ -46,7 +45,7 @@ func TestEphemeralSandboxIsTheRequestsOwn(t *testing.T) {
 		b.alive(0)
 		b.calls("create", 2)
 		b.calls("list", 0)
-		if end := b.f.boxes["box00000"].timeouts[0]; end != 90*time.Second {
+		if end := b.f.timeouts("box00000")[0]; end != 90*time.Second {
 			t.Errorf("timeout %v, want exec_timeout plus 30 s", end)
 		}
 	})
@@ -66,13 +65,13 @@ func TestFirstRequestsOfASessionShareOneCreation(t *testing.T) {
 func TestFailedLeaderDoesNotPoisonTheSession(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		refused := 0
-		b.f.fault = func(op, _ string) *fault {
+		b.f.inject(func(op, _ string) *fault {
 			if op == "create" && refused < 1 {
 				refused++
 				return &fault{status: 400}
 			}
 			return nil
-		}
+		})
 		leader, follower := b.p.Open(alice, "s"), b.p.Open(alice, "s")
 		leader.Prepare()
 		var wg sync.WaitGroup
@@ -213,13 +212,13 @@ func TestPanicInEmitReleasesEverything(t *testing.T) {
 func TestClientGoneDuringRunDeletesEphemeralSandbox(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		fails := 2
-		b.f.fault = func(op, _ string) *fault {
+		b.f.inject(func(op, _ string) *fault {
 			if op == "delete" && fails > 0 {
 				fails--
 				return &fault{status: 500}
 			}
 			return nil
-		}
+		})
 		ctx, cancel := context.WithCancel(b.t.Context())
 		h := b.p.Open(alice, "")
 		time.AfterFunc(time.Second, cancel)
@@ -238,11 +237,10 @@ func TestTimeoutIsRenewedBeforeEachRunAndSetToIdleAtRelease(t *testing.T) {
 		b.ok("")(b.say(alice, "s", "x = 1"))
 		time.Sleep(time.Minute)
 		b.ok("1")(b.say(alice, "s", "print x"))
-		synctest.Wait()
 		time.Sleep(time.Second)
 		busy, idle := 15*time.Minute+30*time.Second, 15*time.Minute
 		want := []time.Duration{busy, idle, busy, idle}
-		got := b.f.boxes["box00000"].timeouts
+		got := b.f.timeouts("box00000")
 		if len(got) != len(want) {
 			t.Fatalf("timeouts %v, want %v", got, want)
 		}

@@ -142,3 +142,14 @@ func (b *bench) calls(op string, n int) {
 		b.t.Errorf("%d calls %q, want %d", got, op, n)
 	}
 }
+
+// left checks what the table holds.
+func (b *bench) left(entries, places int) {
+	b.t.Helper()
+	b.p.mu.Lock()
+	defer b.p.mu.Unlock()
+	if len(b.p.table.entries) != entries || b.p.table.live != places {
+		b.t.Errorf("the table holds %d entries and %d places, want %d and %d",
+			len(b.p.table.entries), b.p.table.live, entries, places)
+	}
+}

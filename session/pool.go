@@ -152,12 +152,12 @@ func (p *Pool) Drain(ctx context.Context, exiting bool) error {
 	p.announce()
 	p.mu.Unlock()
 
-	if err := p.await(ctx, exiting); err != nil {
+	if err := p.await(ctx); err != nil {
 		if exiting {
 			p.stop()
 			grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
-			return errors.Join(err, p.await(grace, true))
+			return errors.Join(err, p.await(grace))
 		}
 		return err
 	}
@@ -187,10 +187,10 @@ func (p *Pool) drainEntry(e *entry) {
 
 // await waits until the goroutines of the pool have ended, and until no handle
 // uses a sandbox unless the process is exiting.
-func (p *Pool) await(ctx context.Context, exiting bool) error {
+func (p *Pool) await(ctx context.Context) error {
 	for {
 		p.mu.Lock()
-		done := p.active == 0 && (exiting || len(p.table.entries) == 0)
+		done := p.active == 0 && (p.exiting || len(p.table.entries) == 0)
 		changed := p.changed
 		p.mu.Unlock()
 		if done {
