@@ -84,7 +84,7 @@ func TestContextIDsThatNoServerGaveAreNotSent(t *testing.T) {
 		wantKind(t, c.RestartContext(t.Context(), newTestSandbox("sb1", ""), id), BadAnswer)
 		wantKind(t, c.RemoveContext(t.Context(), newTestSandbox("sb1", ""), id), BadAnswer)
 	}
-	if got := s.calls(); got != nil {
+	if got := s.calls(); len(got) != 0 {
 		t.Errorf("calls %q", got)
 	}
 }

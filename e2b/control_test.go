@@ -18,6 +18,7 @@ package e2b
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -248,7 +249,7 @@ func TestIDsThatNoServerGaveAreNotSent(t *testing.T) {
 		wantKind(t, c.Execute(t.Context(), newTestSandbox(id, ""), Execution{}, nil), BadAnswer)
 	}
 	wantKind(t, c.Execute(t.Context(), &Sandbox{ID: "never-connected"}, Execution{}, nil), BadAnswer)
-	if got := s.calls(); got != nil {
+	if got := s.calls(); len(got) != 0 {
 		t.Errorf("calls %q", got)
 	}
 }
@@ -370,7 +371,7 @@ func TestACanceledContextIsVisible(t *testing.T) {
 	cancel()
 	c := newTestClient(t, &fakeServer{}, nil)
 	_, err := c.Create(ctx, minute, nil)
-	if e := wantKind(t, err, Unavailable); e.Err != context.Canceled {
+	if e := wantKind(t, err, Unavailable); !errors.Is(e.Err, context.Canceled) {
 		t.Errorf("cause %v", e.Err)
 	}
 	if _, err = c.List(ctx, nil); KindOf(err) != Unavailable {

@@ -76,7 +76,12 @@ func (c *Client) learnShared(shared, afterFailure bool) {
 // maybeUnserved is whether an error can mean that the shared host is not
 // served. With each of these the code has not started.
 func maybeUnserved(err *Error) bool {
-	return err.Kind == NotReady || err.Kind == Gone || err.Kind == Refused
+	switch err.Status {
+	case http.StatusBadRequest, http.StatusMisdirectedRequest:
+		return true
+	default:
+		return err.Kind == NotReady || err.Kind == Gone
+	}
 }
 
 // dataAt makes a call at one endpoint.

@@ -86,6 +86,7 @@ func TestTheSharedHostIsUsedWhereItIsServed(t *testing.T) {
 		{"a proxy's page", reply{status: 502, body: "<html>"}, ok, 0, unsupported, 2},
 		{"no such host", reply{}, ok, 0, unsupported, 2},
 		{"the sandbox is gone", reply{status: 502, body: "was not found"}, reply{status: 502, body: "was not found"}, Gone, supportUnknown, 2},
+		{"refused for another reason", reply{status: 408}, ok, Refused, supportUnknown, 1},
 		{"the code may have run", reply{status: 500}, ok, Interrupted, supportUnknown, 1},
 		{"not authorized", reply{status: 401}, ok, Unauthorized, supportUnknown, 1},
 	}

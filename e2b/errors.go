@@ -114,8 +114,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf returns the kind of the Error in err's chain, 0 when there is none.
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
 	return 0

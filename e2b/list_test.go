@@ -43,7 +43,7 @@ func TestListAsksForItsMetadataAndChecksItAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var have []string
+	have := make([]string, 0, len(got))
 	for _, info := range got {
 		have = append(have, info.ID+" "+info.State)
 	}

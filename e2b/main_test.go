@@ -16,6 +16,7 @@
 package e2b
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -103,7 +104,7 @@ func (s *fakeServer) next(keys ...string) reply {
 func (s *fakeServer) calls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var calls []string
+	calls := make([]string, 0, len(s.seen))
 	for _, r := range s.seen {
 		method, rest, _ := strings.Cut(r.call, " ")
 		calls = append(calls, method+" "+rest[strings.IndexByte(rest, '/'):])
@@ -143,7 +144,7 @@ func newTestSandbox(id, domain string) *Sandbox {
 // wantKind fails the test unless err is an Error of a kind.
 func wantKind(t *testing.T, err error, want Kind) *Error {
 	t.Helper()
-	e, ok := err.(*Error)
+	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		t.Fatalf("error is %T (%v), want *Error of kind %q", err, err, want)
 	}

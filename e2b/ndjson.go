@@ -111,8 +111,7 @@ func parseEvent(line []byte) (event Event, ok bool) {
 // out, what stands beside it is not.
 func decodeLenient(data []byte, out any) error {
 	err := json.Unmarshal(data, out)
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return nil
 	}
 	return err

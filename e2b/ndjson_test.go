@@ -52,7 +52,7 @@ func TestLinesThatAreNoEventsAreSkipped(t *testing.T) {
 	body := strings.Join([]string{
 		`{"type": "number_of_executions", "execution_count": 3}`,
 		``, "  \t\r", `not json`, `{"type": "stdout", "text": "cut`, `null`, `7`, `"text"`, `["type"]`, `{}`,
-		`{"type": "future_thing", "x": 1}`, `{"type": 7}`, `{"type": null}`, "\x00\xff", `{NaN}`, `{"a": Infinit}`,
+		`{"type": "future_thing", "x": 1}`, `{"type": 7}`, `{"type": null}`, "\x00\xff", `{NaN}`, `{"a": -Infinity-}`,
 		strings.Repeat(`{"a":`, 20_000),
 		`{"type": "stdout", "text": "42\n", "timestamp": "t"}`,
 		`{"type": "end_of_execution"}`,
@@ -81,17 +81,23 @@ func TestEvents(t *testing.T) {
 		{"fields of other types", `{"type":"result","text":["a"],"html":7,"png":"b","is_main_result":"yes"}`, Event{Type: ResultEvent, Result: &Result{PNG: "b"}}},
 		{"a lone surrogate", `{"type":"stdout","text":"a\ud800b"}`, Event{Type: Stdout, Text: "a\ufffdb"}},
 		{"bytes that are no UTF-8", "{\"type\":\"stdout\",\"text\":\"a\xffb\"}", Event{Type: Stdout, Text: "a\ufffdb"}},
-		{"NaN in data", `{"type":"result","text":"nan","data":{"a":[NaN,1,Infinity,-Infinity]},"is_main_result":true}`,
-			Event{Type: ResultEvent, Result: &Result{Text: "nan", Data: []byte(`{"a":[null,1,null,null]}`), IsMainResult: true}}},
+		{
+			"NaN in data", `{"type":"result","text":"nan","data":{"a":[NaN,1,Infinity,-Infinity]},"is_main_result":true}`,
+			Event{Type: ResultEvent, Result: &Result{Text: "nan", Data: []byte(`{"a":[null,1,null,null]}`), IsMainResult: true}},
+		},
 		{"NaN in a string too", `{"type":"result","text":"NaN \" -Infinity","json":NaN}`, Event{Type: ResultEvent, Result: &Result{Text: `NaN " -Infinity`}}},
 		{"NaN as execution count", `{"type":"number_of_executions","execution_count":NaN}`, Event{Type: NumberOfExecutions}},
-		{"an error", `{"type":"error","name":"ContextRestarting","value":"Context was restarted","traceback":"","text":"not of this type"}`,
-			Event{Type: ErrorEvent, Name: "ContextRestarting", Value: "Context was restarted"}},
-		{"every representation", `{"type":"result","text":"1","html":"2","markdown":"3","svg":"4","png":"5","jpeg":"6","pdf":"7","latex":"8","javascript":"9","json":{"a":1},"data":[1],"chart":{"t":1},"extra":{"x":"y"},"is_main_result":true}`,
+		{
+			"an error", `{"type":"error","name":"ContextRestarting","value":"Context was restarted","traceback":"","text":"not of this type"}`,
+			Event{Type: ErrorEvent, Name: "ContextRestarting", Value: "Context was restarted"},
+		},
+		{
+			"every representation", `{"type":"result","text":"1","html":"2","markdown":"3","svg":"4","png":"5","jpeg":"6","pdf":"7","latex":"8","javascript":"9","json":{"a":1},"data":[1],"chart":{"t":1},"extra":{"x":"y"},"is_main_result":true}`,
 			Event{Type: ResultEvent, Result: &Result{
 				Text: "1", HTML: "2", Markdown: "3", SVG: "4", PNG: "5", JPEG: "6", PDF: "7", Latex: "8", JavaScript: "9",
 				JSON: []byte(`{"a":1}`), Data: []byte(`[1]`), Chart: []byte(`{"t":1}`), Extra: []byte(`{"x":"y"}`), IsMainResult: true,
-			}}},
+			}},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -140,7 +146,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	if e.left == 0 {
 		return 0, io.EOF
 	}
-	n := int64(min(int64(len(p)), e.left))
+	n := min(int64(len(p)), e.left)
 	copy(p, bytes.Repeat([]byte("A"), int(n)))
 	if e.left -= n; e.left <= e.next {
 		e.next = e.left - 1<<20
@@ -179,7 +185,7 @@ func TestLimitedReaderTellsTheEndFromTooMuch(t *testing.T) {
 		want   error
 	}{{0, 0, nil}, {1, 0, errTooLarge}, {10, 10, nil}, {11, 10, errTooLarge}, {100, 10, errTooLarge}, {10, 1<<63 - 1, nil}} {
 		got, err := io.ReadAll(&limitedReader{r: &pieces{make([]byte, test.length), 3}, left: test.limit})
-		if err != test.want || int64(len(got)) != min(int64(test.length), test.limit) {
+		if !errors.Is(err, test.want) || int64(len(got)) != min(int64(test.length), test.limit) {
 			t.Errorf("length %d, limit %d: %d bytes, error %v", test.length, test.limit, len(got), err)
 		}
 	}
@@ -192,7 +198,7 @@ func FuzzReadEvents(f *testing.F) {
 		const limit = 1 << 16
 		whole, wholeEnded, wholeErr := collect(&limitedReader{r: bytes.NewReader(body), left: limit}, limit)
 		cut, cutEnded, cutErr := collect(&limitedReader{r: &pieces{body, int(size) + 1}, left: limit}, limit)
-		if !reflect.DeepEqual(whole, cut) || wholeEnded != cutEnded || wholeErr != cutErr {
+		if !reflect.DeepEqual(whole, cut) || wholeEnded != cutEnded || !errors.Is(cutErr, wholeErr) {
 			t.Errorf("in pieces of %d: %+v %t %v\nin one: %+v %t %v", size+1, cut, cutEnded, cutErr, whole, wholeEnded, wholeErr)
 		}
 		for i, e := range whole {

@@ -127,7 +127,7 @@ func (c *Client) control(ctx context.Context, call controlCall, version int32) (
 	}
 	r.Header.Set("Accept", "application/json")
 	if c.config.APIKey != "" {
-		r.Header.Set("X-API-Key", c.config.APIKey)
+		r.Header.Set("X-Api-Key", c.config.APIKey)
 	}
 	return c.receive(ctx, call.op, r)
 }

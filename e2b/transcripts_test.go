@@ -205,7 +205,7 @@ func (rec recording) checkExecute(t *testing.T, c *Client) {
 	if want := recordedEvents(t, rec.body); !reflect.DeepEqual(got, want) {
 		t.Errorf("events %+v\nwant %+v", got, want)
 	}
-	if e, ok := err.(*Error); ok && !e.Began {
+	if e, ok := errors.AsType[*Error](err); ok && !e.Began {
 		t.Error("the kernel had begun")
 	}
 }

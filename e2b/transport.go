@@ -30,7 +30,12 @@ const maxHeader = 64 << 10
 
 // newTransport returns a transport for many short calls to few hosts.
 func newTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	dialer := &net.Dialer{
+		Timeout: 10 * time.Second,
+		// An idle connection that a firewall forgot must be noticed before it is
+		// used: a run sent over it would wait for its whole deadline.
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 15 * time.Second, Count: 3},
+	}
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dialer.DialContext,

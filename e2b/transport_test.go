@@ -45,6 +45,7 @@ func interpreter(w http.ResponseWriter, r *http.Request) {
 func newServer(t *testing.T, h http.HandlerFunc, start func(*httptest.Server)) (*httptest.Server, *Client) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(h)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that end early are part of the tests
 	start(server)
 	t.Cleanup(server.Close)
 	c := newTestClient(t, nil, func(config *Config) { config.APIURL, config.SandboxURL = server.URL, server.URL })
