@@ -81,6 +81,18 @@ func (a *Answer) Observe(c *Chunk) {
 	}
 }
 
+// Fail takes an error that came as an event of its own, JSON or not.
+func (a *Answer) Fail(v []byte) {
+	if a.Failure != nil {
+		return
+	}
+	if len(v) > 0 && v[0] == '{' && json.Valid(v) {
+		a.Failure = append(append([]byte(`{"error":`), v...), '}')
+		return
+	}
+	a.Failure = ErrorObject(string(bytes.ToValidUTF8(v, []byte("\uFFFD"))), "upstream_error", "")
+}
+
 // failureObject makes of an error of any form an object with a member `error`
 // that clients can read.
 func failureObject(data []byte, failure span) []byte {
@@ -116,8 +128,8 @@ func (a *Answer) Calls() []*Call {
 	return a.legacy.calls
 }
 
-// touched returns the calls of which the last chunk had a fragment.
-func (a *Answer) touched() []*Call {
+// Touched returns the calls of which the last chunk had a fragment.
+func (a *Answer) Touched() []*Call {
 	if len(a.calls.inThis) > 0 {
 		return a.calls.inThis
 	}

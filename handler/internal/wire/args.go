@@ -49,6 +49,18 @@ func (c *Call) Program() Program {
 	return programOf(plain, c.pieces(), c.args)
 }
 
+// Foreign reads the arguments of a call that is not ours, to send them back.
+func (c *Call) Foreign() Program {
+	plain, ok := c.Arguments()
+	switch {
+	case len(c.args) == 0 && c.object != nil && isObject(string(c.object)):
+		return Program{Echo: appendQuoted(nil, string(c.object))}
+	case ok && isObject(plain) && json.Valid([]byte(plain)):
+		return Program{Echo: quoted(c.args)}
+	}
+	return Program{Echo: []byte(`"{}"`)}
+}
+
 // Why nothing is run, in words for the model.
 const (
 	problemNoCode = "Error: the call has no program. Call the tool again with arguments that are a JSON object " +

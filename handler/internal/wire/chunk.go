@@ -118,6 +118,12 @@ func (c *Chunk) parseMessage() {
 	}
 }
 
+// HasChoice says whether the chunk has the form of a completion.
+func (c *Chunk) HasChoice() bool { return c.hasChoice && c.message.present() }
+
+// Failed says whether the chunk reports an error.
+func (c *Chunk) Failed() bool { return c.failure.present() }
+
 // FinishReason returns the reason for which the turn ended, "" when the chunk
 // has none.
 func (c *Chunk) FinishReason() string {

@@ -126,7 +126,7 @@ func (s *Stream) identify(c *Chunk) {
 // brought, under indexes that count only those.
 func (s *Stream) callDeltas(a *Answer) []byte {
 	var dst []byte
-	for _, call := range a.touched() {
+	for _, call := range a.Touched() {
 		dst = s.callDelta(dst, call)
 	}
 	return closeArray(dst)

@@ -1,0 +1,184 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package handler
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire"
+)
+
+// maxAnswer is the size in bytes of the largest answer in one piece that is
+// held to look for calls in it, maxRefusal that of an error of an upstream.
+const (
+	maxAnswer  = 64 << 20
+	maxRefusal = 1 << 20
+)
+
+// capture takes the answer of one turn from the handlers behind us. It has
+// headers of its own: what one turn sets is not for the next one.
+type capture struct {
+	turn   *turn
+	header http.Header
+	status int
+	form   form
+	body   []byte // of a document or a refusal; the start of what is not known yet
+	split  wire.Splitter
+}
+
+// form is how an answer is written.
+type form int
+
+const (
+	unknown  form = iota // not seen enough of it
+	events               // server-sent events
+	document             // JSON in one piece
+	refused              // not a 200, kept to be looked at
+	foreign              // none of these: for the client as it is
+)
+
+func (c *capture) Header() http.Header { return c.header }
+
+// WriteHeader takes the status. Informational ones are for the one who sent
+// the request, which is not the client.
+func (c *capture) WriteHeader(status int) {
+	if c.status != 0 || status < http.StatusOK {
+		return
+	}
+	c.status = status
+	switch {
+	case status != http.StatusOK && c.turn.first:
+		c.toClient()
+	case status != http.StatusOK:
+		c.form = refused
+	case !readable(c.header):
+		c.strange()
+	}
+}
+
+// readable says whether an answer is in no encoding that hides what it is.
+func readable(header http.Header) bool {
+	encoding := header.Get("Content-Encoding")
+	return encoding == "" || strings.EqualFold(encoding, "identity")
+}
+
+// strange deals with an answer of another form than any that a chat upstream
+// has: in the first turn it is the client's, in a later one an error.
+func (c *capture) strange() {
+	if c.turn.first {
+		c.toClient()
+	} else {
+		c.form = refused
+	}
+}
+
+// toClient has the answer go to the client as it comes.
+func (c *capture) toClient() {
+	c.form = foreign
+	w := c.turn.x.w
+	for name, values := range c.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(c.status)
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	c.WriteHeader(http.StatusOK)
+	if c.form == unknown {
+		c.body = append(c.body, p...)
+		if c.form = sniff(c.body); c.form == unknown {
+			return len(p), nil
+		}
+		if c.form == foreign {
+			c.strange()
+		}
+		held := c.body
+		c.body = nil
+		return len(p), c.take(held)
+	}
+	return len(p), c.take(p)
+}
+
+func (c *capture) take(p []byte) error {
+	switch c.form {
+	case events:
+		return c.turn.events(c, p)
+	case document:
+		return c.hold(p, maxAnswer)
+	case refused:
+		return c.hold(p, maxRefusal)
+	}
+	_, err := c.turn.x.w.Write(p)
+	return err
+}
+
+// hold keeps p, unless there is too much. What is cut off is known to be so by
+// whoever reads the body.
+func (c *capture) hold(p []byte, limit int) error {
+	if len(c.body)+len(p) > limit {
+		return wire.ErrEventTooLarge
+	}
+	c.body = append(c.body, p...)
+	return nil
+}
+
+// FlushError passes a flush on when the answer is the client's. That a stream
+// has begun, the client learns with it.
+func (c *capture) FlushError() error {
+	switch c.form {
+	case foreign:
+		return http.NewResponseController(c.turn.x.w).Flush()
+	case unknown:
+		if c.status == http.StatusOK && strings.HasPrefix(c.header.Get("Content-Type"), "text/event-stream") {
+			return c.turn.x.reply.begin(c.header)
+		}
+	}
+	return nil
+}
+
+// Flush is FlushError for those who do not want to know.
+func (c *capture) Flush() { _ = c.FlushError() }
+
+// sniff tells the form of an answer by how it starts: content types are not to
+// be relied on. https://github.com/cita-777/metapi/pull/177
+func sniff(p []byte) form {
+	p = bytes.TrimLeft(bytes.TrimPrefix(p, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if len(p) == 0 || len(p) < 3 && bytes.HasPrefix([]byte("\xef\xbb\xbf"), p) {
+		return unknown
+	}
+	switch p[0] {
+	case '{', '[':
+		return document
+	case ':':
+		return events
+	}
+	for _, field := range []string{"data:", "event:", "id:", "retry:", "error:"} {
+		switch {
+		case bytes.HasPrefix(p, []byte(field)):
+			return events
+		case strings.HasPrefix(field, string(p)):
+			return unknown
+		}
+	}
+	return foreign
+}
+
+// Interface guards
+var (
+	_ http.ResponseWriter = (*capture)(nil)
+	_ http.Flusher        = (*capture)(nil)
+)

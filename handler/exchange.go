@@ -1,0 +1,221 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package handler
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
+)
+
+// maxRepeats is how often in a row the same code may fail in the same way
+// before the model is asked to do without.
+const maxRepeats = 3
+
+// exchange is one request of a client that uses the tool, from the first turn
+// to the answer.
+type exchange struct {
+	h    *Handler
+	w    http.ResponseWriter
+	r    *http.Request
+	next caddyhttp.Handler
+	req  *wire.Request
+
+	caller  session.Caller
+	session string
+	handle  *session.Handle
+
+	ctx    context.Context // the request's, less than RequestTimeout old
+	origin *original
+	edited *wire.Edited
+	tools  wire.Tools
+	reply  reply
+
+	recalled []wire.Edit     // hidden messages of earlier requests
+	past     []pastTurn      // hidden turns of this request
+	without  wire.Dropped    // what the upstream refused of them
+	ids      map[string]bool // of tool calls, so that none is given twice
+	rounds   int
+	capped   bool // no more calls are wanted
+	usage    []byte
+	log      executions
+	last     failure
+}
+
+// pastTurn is a turn that the client does not see, and what came of its calls.
+type pastTurn struct {
+	answer    *wire.Answer
+	calls     []*wire.Call
+	arguments [][]byte // in JSON, for each call
+	results   [][]byte // tool messages, of the calls that are not the client's
+}
+
+// messages returns the turn as the upstream gets it.
+func (p *pastTurn) messages(without wire.Dropped) [][]byte {
+	return append([][]byte{p.answer.Echo(p.calls, p.arguments, without)}, p.results...)
+}
+
+// run carries the request out.
+func (x *exchange) run() error {
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.h.RequestTimeout)
+	defer cancel()
+	x.ctx = ctx
+	x.origin = newOriginal(x.r)
+	defer x.origin.restore()
+	defer x.handle.Close()
+	x.tools = wire.Tools{Name: x.edited.Name, Clients: slices.Collect(x.req.ClientTools())}
+	x.ids = map[string]bool{}
+	x.recalled = remembered.recall(x)
+	x.reply = newReply(x)
+	defer x.reply.close()
+	for {
+		res := x.ask()
+		switch {
+		case res.ended:
+			return res.err
+		case res.failed != nil:
+			return x.reply.fail(res.failed)
+		case res.refused != nil:
+			return x.reply.refuse(res.refused, len(x.past) == 0)
+		}
+		x.usage = wire.SumUsage(x.usage, res.answer.Usage)
+		again, err := x.step(res)
+		if !again || err != nil {
+			return err
+		}
+	}
+}
+
+// step goes on from an answer: it runs what is to be run, or gives the answer
+// to the client. again says that the model is to be asked once more.
+func (x *exchange) step(res result) (again bool, err error) {
+	a := res.answer
+	switch {
+	case a.Failure != nil:
+		return false, x.reply.failure(a.Failure)
+	case a.Damaged:
+		return false, x.reply.fail(broken())
+	case res.whole == nil && a.Cut():
+		return false, x.reply.fail(refuse(http.StatusBadGateway, "", "The upstream ended its answer before it was complete."))
+	}
+	a.Settle(x.ids)
+	ours, clients := x.divide(a)
+	if !a.Trusted() || x.capped || len(ours) == 0 {
+		return false, x.finish(res, clients, len(ours) > 0)
+	}
+	past, err := x.execute(a)
+	if err != nil {
+		return false, x.interrupted(err)
+	}
+	x.past = append(x.past, past)
+	if len(clients) > 0 {
+		remembered.keep(x, clients)
+		return false, x.finish(res, clients, true)
+	}
+	x.reply.hide(a)
+	x.rounds++
+	x.capped = x.rounds >= x.h.MaxRounds || x.last.times >= maxRepeats
+	return true, x.reply.flush()
+}
+
+// divide tells the calls of the client from those that are answered here: of
+// our tool, and of tools that nobody has.
+func (x *exchange) divide(a *wire.Answer) (ours, clients []*wire.Call) {
+	for _, call := range a.Calls() {
+		if owner, _ := x.tools.Owner(call.Name); owner == wire.Client {
+			clients = append(clients, call)
+		} else {
+			ours = append(ours, call)
+		}
+	}
+	return ours, clients
+}
+
+// finish gives the answer to the client.
+func (x *exchange) finish(res result, clients []*wire.Call, hidden bool) error {
+	return x.reply.finish(res, wire.Outcome{
+		Finish:   finishReason(res.answer, len(clients) > 0, hidden),
+		Usage:    x.usage,
+		Executed: x.log.shown(x.h.Show),
+		Calls:    clients,
+	})
+}
+
+// finishReason returns the finish_reason for the client. One that speaks of
+// calls the client does not see would have it wait for them.
+func finishReason(a *wire.Answer, calls, hidden bool) string {
+	switch a.Finish {
+	case "", "tool_calls", "tool_call", "function_call", "tool_use":
+		if calls {
+			return "tool_calls"
+		}
+		return "stop"
+	}
+	if calls && hidden && a.Trusted() {
+		return "tool_calls"
+	}
+	return a.Finish
+}
+
+// interrupted ends an exchange in which the time ran out, or the client went,
+// while code ran.
+func (x *exchange) interrupted(err error) error {
+	if x.r.Context().Err() != nil {
+		return nil
+	}
+	x.h.Logger.Info("request ended while code ran", zap.Error(err))
+	return x.reply.fail(x.timedOut())
+}
+
+func (x *exchange) timedOut() *refusal {
+	return refuse(http.StatusGatewayTimeout, "", "The request took longer than the %s that the gateway allows.", x.h.RequestTimeout.Round(time.Second))
+}
+
+// prepare begins to get the sandbox ready once an answer has named our tool:
+// that an upstream calls it means that it has accepted the caller.
+func (x *exchange) prepare(a *wire.Answer) {
+	if x.capped {
+		return
+	}
+	for _, call := range a.Touched() {
+		if owner, _ := x.tools.Owner(call.Name); owner == wire.Gateway {
+			x.handle.Prepare()
+			return
+		}
+	}
+}
+
+// body returns the body of the next request to the upstream.
+func (x *exchange) body() *wire.Segments {
+	t := wire.Turn{Edits: x.recalled}
+	for i := range x.past {
+		t.Appended = append(t.Appended, x.past[i].messages(x.without)...)
+	}
+	switch {
+	case x.capped:
+		t.Choice = wire.NoTools
+	case len(x.past) > 0:
+		t.Choice = wire.Unforced
+	}
+	return x.edited.Turn(t)
+}

@@ -1,0 +1,204 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package handler
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
+)
+
+// executions are the programs that an exchange has run, as the client sees
+// them: https://console.groq.com/docs/api-reference#chat-create
+type executions struct {
+	entries [][]byte
+	images  int64 // bytes of pictures and charts given out
+}
+
+// executedTool is one element of executed_tools, in the shape that Groq's SDKs
+// know.
+type executedTool struct {
+	Index     int          `json:"index"`
+	Type      string       `json:"type"`
+	Name      string       `json:"name"`
+	Arguments string       `json:"arguments"`
+	Output    *string      `json:"output,omitempty"`
+	Results   []codeResult `json:"code_results,omitempty"`
+}
+
+type codeResult struct {
+	Text  string          `json:"text,omitempty"`
+	PNG   string          `json:"png,omitempty"`
+	Chart json.RawMessage `json:"chart,omitempty"`
+}
+
+// shown returns the array for an answer in one piece, nil when there is none.
+func (e *executions) shown(show bool) []byte {
+	if !show || len(e.entries) == 0 {
+		return nil
+	}
+	return array(e.entries...)
+}
+
+func array(values ...[]byte) []byte {
+	dst := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, v...)
+	}
+	return append(dst, ']')
+}
+
+// codeResults returns the pictures and charts of a run, as long as they are
+// within the limit; of others it says what they were.
+func (e *executions) codeResults(results []*e2b.Result, limit int64) []codeResult {
+	var list []codeResult
+	for _, r := range results {
+		size := int64(len(r.PNG) + len(r.Chart))
+		if e.images+size > limit {
+			list = append(list, codeResult{Text: fmt.Sprintf("%s [%d bytes, left out: over the limit for images]", r.Text, size)})
+			continue
+		}
+		e.images += size
+		list = append(list, codeResult{Text: r.Text, PNG: r.PNG, Chart: r.Chart})
+	}
+	return list
+}
+
+// failure is the last program that failed, and how often it did in a row.
+type failure struct {
+	code, content string
+	times         int
+}
+
+// note counts a run.
+func (f *failure) note(code, content string, failed bool) {
+	switch {
+	case !failed:
+		*f = failure{}
+	case f.code == code && f.content == content:
+		f.times++
+	default:
+		*f = failure{code: code, content: content, times: 1}
+	}
+}
+
+// execute answers the calls of a turn that are not the client's.
+func (x *exchange) execute(a *wire.Answer) (pastTurn, error) {
+	past := pastTurn{answer: a, calls: a.Calls()}
+	for _, call := range past.calls {
+		var program wire.Program
+		owner, _ := x.tools.Owner(call.Name)
+		if owner == wire.Gateway {
+			program = call.Program()
+		} else {
+			program = call.Foreign()
+		}
+		past.arguments = append(past.arguments, program.Echo)
+		if owner == wire.Client {
+			continue
+		}
+		content := program.Problem
+		switch {
+		case owner == wire.Nobody:
+			content = wire.UnknownTool(call.Name, x.tools.Name)
+		case program.Problem == "":
+			var err error
+			if content, err = x.runCode(program); err != nil {
+				return past, err
+			}
+		}
+		past.results = append(past.results, wire.ToolMessage(call, content))
+	}
+	return past, nil
+}
+
+// runCode runs a program and returns the result for the model. The error is
+// that of the request's context: the exchange is over.
+func (x *exchange) runCode(program wire.Program) (string, error) {
+	tool := executedTool{Index: len(x.log.entries), Type: "python", Name: x.tools.Name}
+	if err := json.Unmarshal(program.Echo, &tool.Arguments); err != nil {
+		return "", fmt.Errorf("reading arguments that were just written: %w", err)
+	}
+	if err := x.show(tool); err != nil {
+		return "", err
+	}
+	var rec record
+	outcome := x.handle.Run(x.ctx, program.Code, rec.add)
+	if err := x.ctx.Err(); err != nil {
+		return "", err
+	}
+	content := rec.content(outcome, x.h.MaxOutput)
+	x.logRun(program, content, outcome)
+	x.last.note(program.Code, content, rec.raised || outcome.Status != session.Done)
+
+	tool.Output = &content
+	tool.Results = x.log.codeResults(rec.results, x.h.MaxImages)
+	entry, err := json.Marshal(tool)
+	if err != nil { // a chart that is no JSON
+		tool.Results = nil
+		if entry, err = json.Marshal(tool); err != nil {
+			return "", fmt.Errorf("encoding executed_tools: %w", err)
+		}
+	}
+	x.log.entries = append(x.log.entries, entry)
+	return content, x.showEntry(entry)
+}
+
+// show tells the client of a program that is about to run.
+func (x *exchange) show(tool executedTool) error {
+	entry, err := json.Marshal(tool)
+	if err != nil {
+		return fmt.Errorf("encoding executed_tools: %w", err)
+	}
+	return x.showEntry(entry)
+}
+
+func (x *exchange) showEntry(entry []byte) error {
+	if !x.h.Show {
+		return nil
+	}
+	return x.reply.executed(array(entry))
+}
+
+// logRun tells the operator what became of a run.
+func (x *exchange) logRun(program wire.Program, content string, o session.Outcome) {
+	level := zapcore.DebugLevel
+	switch o.Status {
+	case session.Unavailable, session.Interrupted, session.Busy:
+		level = zapcore.WarnLevel
+	case session.Done, session.TimedOut, session.TooMuchOutput, session.Canceled, session.Restarted:
+	}
+	entry := x.h.Logger.Check(level, "code execution")
+	if entry == nil {
+		return
+	}
+	fields := []zap.Field{
+		zap.Stringer("status", o.Status), zap.String("sandbox", o.SandboxID), zap.Bool("state_lost", o.StateLost),
+		zap.Duration("waited", o.Waited), zap.Duration("ran", o.Ran), zap.Int("round", x.rounds+1), zap.Error(o.Err),
+	}
+	if x.h.LogCode && level == zapcore.DebugLevel {
+		fields = append(fields, zap.String("code", program.Code), zap.String("output", content))
+	}
+	entry.Write(fields...)
+}

@@ -1,0 +1,177 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package handler
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"hash"
+	"io"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire"
+)
+
+// How many mixed turns are remembered, and for how long.
+const (
+	maxRemembered = 1000
+	rememberFor   = 15 * time.Minute
+	maxHidden     = 4 << 20 // bytes of one
+)
+
+// remembered is the memory of the process: it outlives configurations.
+var remembered = newMemory()
+
+// memory keeps the hidden messages of mixed turns. A model may call our tool
+// and one of the client in the same turn; the client sees its own call alone,
+// and when it comes back with the result, what it did not see is put back.
+// Without that the conversation goes on too. It is safe for concurrent use.
+type memory struct {
+	cache *lru.Cache[memoryKey, hiddenMessages]
+}
+
+// memoryKey is a hash of whose turn it was, of the calls the client saw, and of
+// all messages before.
+type memoryKey [sha256.Size]byte
+
+type hiddenMessages struct {
+	messages [][]byte // in place of the client's version of the turn
+	until    time.Time
+}
+
+func newMemory() *memory {
+	cache, err := lru.New[memoryKey, hiddenMessages](maxRemembered)
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
+	return &memory{cache: cache}
+}
+
+// keep remembers the last hidden turns of an exchange that ends in calls of
+// the client.
+func (m *memory) keep(x *exchange, clients []*wire.Call) {
+	h := newConversation(x)
+	for message := range x.req.Messages() {
+		if !h.add(x.req.Body().Bytes(message.Start, message.End)) {
+			return
+		}
+	}
+	ids := make([]string, len(clients))
+	for i, call := range clients {
+		ids[i] = call.ID
+	}
+	var entry hiddenMessages
+	size := 0
+	for i := range x.past {
+		for _, raw := range x.past[i].messages(x.without) {
+			entry.messages = append(entry.messages, raw)
+			size += len(raw)
+		}
+	}
+	if size > maxHidden {
+		return
+	}
+	entry.until = time.Now().Add(rememberFor)
+	m.cache.Add(h.key(ids), entry)
+}
+
+// recall returns the edits that put hidden messages back into a request.
+func (m *memory) recall(x *exchange) []wire.Edit {
+	if m.cache.Len() == 0 {
+		return nil
+	}
+	var edits []wire.Edit
+	h := newConversation(x)
+	for message := range x.req.Messages() {
+		raw := x.req.Body().Bytes(message.Start, message.End)
+		if message.Role == "assistant" && bytes.Contains(raw, []byte(`"tool_calls"`)) {
+			if entry, ok := m.cache.Get(h.key(callIDs(raw))); ok && time.Now().Before(entry.until) {
+				edits = append(edits, wire.ReplaceMessage(message, entry.messages...))
+			}
+		}
+		if !h.add(raw) {
+			break
+		}
+	}
+	return edits
+}
+
+// callIDs returns the ids of the tool calls of a message.
+func callIDs(raw []byte) []string {
+	var message struct {
+		ToolCalls []struct {
+			ID string `json:"id"`
+		} `json:"tool_calls"`
+	}
+	if json.Unmarshal(raw, &message) != nil {
+		return nil
+	}
+	ids := make([]string, len(message.ToolCalls))
+	for i, call := range message.ToolCalls {
+		ids[i] = call.ID
+	}
+	return ids
+}
+
+// conversation is a hash of messages. Clients may write the same message with
+// other spaces, escapes or order of members, so their values are hashed.
+type conversation struct {
+	hash hash.Hash
+}
+
+func newConversation(x *exchange) conversation {
+	h := conversation{sha256.New()}
+	h.write(x.caller.Kind, x.caller.Value, x.session, x.h.ToolName)
+	return h
+}
+
+func (h conversation) write(parts ...string) {
+	for _, p := range parts {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
+		h.hash.Write(length[:])
+		_, _ = io.WriteString(h.hash, p) // a hash never fails
+	}
+}
+
+// add takes the next message. It is false when it is no JSON.
+func (h conversation) add(raw []byte) bool {
+	var value any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if d.Decode(&value) != nil {
+		return false
+	}
+	canonical, err := json.Marshal(value)
+	if err != nil {
+		return false
+	}
+	h.write(string(canonical))
+	return true
+}
+
+// key returns the key for a turn with the given calls after the messages so
+// far, to which more can be added afterwards.
+func (h conversation) key(ids []string) memoryKey {
+	sum := sha256.New()
+	sum.Write(h.hash.Sum(nil))
+	calls := conversation{sum}
+	calls.write(ids...)
+	return memoryKey(sum.Sum(nil))
+}

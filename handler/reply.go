@@ -1,0 +1,141 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package handler
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire"
+)
+
+// reply is the answer to the client, streamed or in one piece. Its methods are
+// called by one goroutine.
+type reply interface {
+	// begin says that a stream of the upstream has begun.
+	begin(header http.Header) error
+	// begun says whether the client has been answered in part.
+	begun() bool
+	// chunk gives a piece of an answer that a has observed. header is that of
+	// an answer in one piece, nil for others.
+	chunk(header http.Header, c *wire.Chunk, a *wire.Answer) error
+	// hide ends a turn after which another one comes.
+	hide(a *wire.Answer)
+	// executed tells what runs, or has run: one of executed_tools.
+	executed(tool []byte) error
+	// finish ends the answer after the last turn.
+	finish(res result, o wire.Outcome) error
+	// refuse ends it with an error of the upstream. plain says that nothing was
+	// done before it.
+	refuse(r *response, plain bool) error
+	// failure ends it with an error that the upstream reported in a stream.
+	failure(object []byte) error
+	// fail ends it with an error of our own.
+	fail(e *refusal) error
+	// flush sends what there is.
+	flush() error
+	// failed returns why the client cannot be written to.
+	failed() error
+	// close waits for what the reply has running.
+	close()
+}
+
+func newReply(x *exchange) reply {
+	if x.req.Stream {
+		return newStreamed(x)
+	}
+	return &whole{w: x.w, completion: wire.Completion{Tools: &x.tools}}
+}
+
+// ownAnswer are headers of the upstream's answer that do not hold for ours.
+var ownAnswer = []string{
+	"Content-Length", "Content-Encoding", "Content-Type", "Transfer-Encoding", "Trailer", "Server", "Date", "Etag", "Last-Modified",
+	"Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Connection", "Keep-Alive",
+}
+
+// copyHeader gives the client the headers of the upstream that are for it.
+func copyHeader(dst, src http.Header) {
+	for name, values := range src {
+		dst[name] = values
+	}
+	for _, name := range ownAnswer {
+		if _, ok := src[name]; ok {
+			dst.Del(name)
+		}
+	}
+}
+
+// errorObject makes of an error of the upstream an object with a member
+// `error` that clients of streams can read.
+func errorObject(r *response) []byte {
+	body := bytes.TrimSpace(r.body)
+	var known struct {
+		Error   json.RawMessage `json:"error"`
+		Message json.RawMessage `json:"message"`
+	}
+	if len(body) > 0 && body[0] == '{' && json.Unmarshal(body, &known) == nil {
+		switch {
+		case len(known.Error) > 0 && known.Error[0] == '{':
+			return body
+		case len(known.Error) > 0 && known.Error[0] == '"', len(known.Message) > 0:
+			var c wire.Answer
+			c.Fail(body)
+			return c.Failure
+		}
+	}
+	return wire.ErrorObject("The upstream answered with status "+http.StatusText(r.status)+".", "upstream_error", strings.ToLower(strings.ReplaceAll(http.StatusText(r.status), " ", "_")))
+}
+
+// whole is an answer in one piece.
+type whole struct {
+	w          http.ResponseWriter
+	completion wire.Completion
+}
+
+func (*whole) begin(http.Header) error                            { return nil }
+func (*whole) begun() bool                                        { return false }
+func (*whole) chunk(http.Header, *wire.Chunk, *wire.Answer) error { return nil }
+func (*whole) executed([]byte) error                              { return nil }
+func (*whole) flush() error                                       { return nil }
+func (*whole) failed() error                                      { return nil }
+func (*whole) close()                                             {}
+func (n *whole) hide(a *wire.Answer)                              { n.completion.Hide(a) }
+func (n *whole) fail(e *refusal) error                            { return e.write(n.w) }
+
+func (n *whole) finish(res result, o wire.Outcome) error {
+	copyHeader(n.w.Header(), res.header)
+	return writeJSON(n.w, http.StatusOK, n.completion.Final(res.whole, res.answer, o))
+}
+
+func (n *whole) refuse(r *response, plain bool) error {
+	if plain || r.status != http.StatusOK {
+		copyHeader(n.w.Header(), r.header)
+		for _, name := range []string{"Content-Type", "Content-Encoding"} {
+			if values := r.header[name]; len(values) > 0 {
+				n.w.Header()[name] = values
+			}
+		}
+		n.w.WriteHeader(r.status)
+		_, err := n.w.Write(r.body)
+		return err
+	}
+	return writeJSON(n.w, http.StatusBadGateway, errorObject(r))
+}
+
+func (n *whole) failure(object []byte) error {
+	return writeJSON(n.w, http.StatusBadGateway, object)
+}
