@@ -18,12 +18,13 @@
 package codeinterpreter
 
 import (
-	"fmt"
+	"math"
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"go.uber.org/zap"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler"
 )
 
 func init() {
@@ -122,20 +123,89 @@ type CodeInterpreter struct {
 	// `executed_tools` of a message or delta. Default: true.
 	Show *bool `json:"show,omitempty"`
 
-	logger *zap.Logger
+	handler *handler.Handler
+	lease   *lease
 }
+
+const moduleID = "http.handlers.code_interpreter"
 
 // CaddyModule returns the Caddy module information.
 func (*CodeInterpreter) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
-		ID:  "http.handlers.code_interpreter",
+		ID:  moduleID,
 		New: func() caddy.Module { return new(CodeInterpreter) },
 	}
 }
 
-// ServeHTTP serves.
-func (c *CodeInterpreter) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	return next.ServeHTTP(w, r)
+// Provision checks the configuration and sets up the handler. It makes no
+// connection; local sandboxes are tried out if no earlier configuration has
+// done so. Everything is checked here and not in a Validate of its own, which
+// Caddy would call when the sandboxes have been started already.
+func (c *CodeInterpreter) Provision(ctx caddy.Context) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	spec, err := c.backend()
+	if err != nil {
+		return err
+	}
+	limits, err := c.limits(spec)
+	if err != nil {
+		return err
+	}
+	logger := ctx.Logger()
+	c.lease, err = acquire(ctx, spec, limits, logger)
+	if err != nil {
+		return err
+	}
+	config := c.handlerConfig()
+	config.Pool, config.Logger = c.lease.backend.pool, logger
+	c.handler = handler.New(config)
+	return nil
 }
 
-var _ = fmt.Sprint
+// handlerConfig returns what the handler needs, defaults filled in.
+func (c *CodeInterpreter) handlerConfig() handler.Config {
+	config := handler.Config{
+		Offer:          handler.OfferRequested,
+		ToolName:       or(c.ToolName, defaultToolName),
+		MaxRounds:      or(c.MaxRounds, defaultMaxRounds),
+		RequestTimeout: c.requestTimeout(),
+		Keepalive:      orDuration(c.Keepalive, defaultKeepalive),
+		MaxOutput:      int(min(or(c.MaxOutput, defaultMaxOutput), math.MaxInt32)),
+		MaxBody:        or(c.MaxBody, defaultMaxBody),
+		MaxImages:      orSet(c.MaxImages, defaultMaxImages),
+		Show:           orSet(c.Show, defaultShow),
+		LogCode:        c.LogCode,
+	}
+	if or(c.Offer, defaultOffer) == offerAlways {
+		config.Offer = handler.OfferAlways
+	}
+	if c.Sessions != nil {
+		config.Identity, config.SessionID = c.Sessions.Identity, c.Sessions.ID
+	}
+	return config
+}
+
+// Cleanup gives the sandboxes back. They end when no other configuration uses
+// them, those of requests that are under way when these have ended.
+func (c *CodeInterpreter) Cleanup() error {
+	if c.lease == nil {
+		return nil // Provision has failed before
+	}
+	return c.lease.release()
+}
+
+// ServeHTTP runs the tool of a chat request and passes every other request on.
+func (c *CodeInterpreter) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	c.lease.backend.enter()
+	defer c.lease.backend.leave()
+	return c.handler.ServeHTTP(w, r, next)
+}
+
+// Interface guards
+var (
+	_ caddy.Provisioner           = (*CodeInterpreter)(nil)
+	_ caddy.CleanerUpper          = (*CodeInterpreter)(nil)
+	_ caddyhttp.MiddlewareHandler = (*CodeInterpreter)(nil)
+)

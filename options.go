@@ -81,7 +81,7 @@ type Local struct {
 	// Memory in bytes, at least 64 MiB. Default: 1073741824 (1 GiB).
 	Memory int64 `json:"memory,omitempty"`
 
-	// Processes and threads, at least 8. Default: 64.
+	// Processes and threads, at least 4. Default: 64.
 	Processes int `json:"processes,omitempty"`
 
 	// Space for files in bytes, at least 1 MiB. Default: 268435456 (256 MiB).

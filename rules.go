@@ -45,7 +45,7 @@ const (
 	minIdle      = caddy.Duration(time.Second)            // providers count timeouts in seconds
 	minMemory    = 64 << 20                               // Python with an ordinary import
 	minDisk      = 1 << 20
-	minProcesses = 8  // the interpreter, its helpers, and one for the code
+	minProcesses = 4  // the interpreter, its helpers, and one for the code
 	minSecret    = 16 // bytes; a shorter one can be guessed
 )
 

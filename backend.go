@@ -1,0 +1,176 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package codeinterpreter
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/local"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
+)
+
+// selfTestTimeout bounds the start of local sandboxes while a configuration is
+// loaded, during which Caddy can load no other.
+const selfTestTimeout = 30 * time.Second
+
+// inProcess is where the client of local sandboxes believes them to be.
+const inProcess = "http://sandbox.internal"
+
+// backends hold the sandboxes of all configurations. They outlive a reload, so
+// that sessions do.
+var backends = caddy.NewUsagePool()
+
+// backend is a source of sandboxes with the sessions in it, shared by all
+// handlers whose sandboxes are the same.
+type backend struct {
+	client *e2b.Client
+	server *local.Server // nil for E2B
+	pool   *session.Pool
+	relay  *relay
+
+	mu       sync.Mutex
+	leases   []*lease
+	requests int
+	quiet    chan struct{} // closed when requests becomes 0; nil when nobody waits
+}
+
+// lease is one handler's share of a backend.
+type lease struct {
+	backend *backend
+	key     any
+	limits  session.Limits
+	logger  *zap.Logger
+	release func() error
+}
+
+// acquire returns a share of the backend that a spec describes, which is
+// started if there is none. The limits and the logger of the lease that was
+// acquired last hold for all.
+func acquire(ctx context.Context, spec backendSpec, limits session.Limits, logger *zap.Logger) (*lease, error) {
+	key := spec.key()
+	value, _, err := backends.LoadOrNew(key, func() (caddy.Destructor, error) {
+		return newBackend(ctx, spec, limits, logger)
+	})
+	if err != nil {
+		return nil, err
+	}
+	l := &lease{backend: value.(*backend), key: key, limits: limits, logger: logger}
+	l.release = sync.OnceValue(func() error {
+		l.backend.drop(l)
+		_, err := backends.Delete(key)
+		return err
+	})
+	l.backend.add(l)
+	return l, nil
+}
+
+func newBackend(ctx context.Context, spec backendSpec, limits session.Limits, logger *zap.Logger) (*backend, error) {
+	secret, err := spec.secret()
+	if err != nil {
+		return nil, err
+	}
+	b := &backend{relay: newRelay(logger)}
+	log := b.relay.logger()
+	if b.client, b.server, err = spec.open(ctx, log); err != nil {
+		return nil, err
+	}
+	if spec.e2b != nil && !spec.found() {
+		logger.Warn("sessions will not be found again after a restart: there is neither an api_key nor a secret to name them with; set the option secret of sandbox e2b")
+	}
+	b.pool = session.NewPool(session.Config{
+		Client:      b.client,
+		Limits:      limits,
+		Secret:      secret,
+		Fingerprint: spec.fingerprint(secret),
+		Remote:      spec.e2b != nil,
+		Logger:      log,
+	})
+	return b, nil
+}
+
+// open returns the client of the sandboxes, and the server that makes them
+// when that is not somebody else's.
+func (s backendSpec) open(ctx context.Context, logger *zap.Logger) (*e2b.Client, *local.Server, error) {
+	if s.e2b != nil {
+		client, err := e2b.New(e2b.Config{
+			APIKey:     s.e2b.apiKey,
+			APIURL:     s.e2b.apiURL,
+			Domain:     s.e2b.domain,
+			SandboxURL: s.e2b.sandboxURL,
+			Template:   s.e2b.template,
+			Internet:   s.e2b.internet,
+			MaxRead:    s.e2b.maxRead,
+			Logger:     logger,
+		})
+		return client, nil, within("sandbox", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, selfTestTimeout)
+	defer cancel()
+	server, err := local.New(ctx, local.Config{
+		Python:    s.local.python,
+		Memory:    s.local.memory,
+		Disk:      s.local.disk,
+		Processes: s.local.processes,
+		Warm:      s.local.warm,
+		Preload:   s.local.preload,
+		MaxRead:   s.local.maxRead,
+		Logger:    logger,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := e2b.New(e2b.Config{
+		APIURL:     inProcess,
+		SandboxURL: inProcess,
+		MaxRead:    s.local.maxRead,
+		Transport:  server.Transport(),
+		Logger:     logger,
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, server.Close())
+	}
+	return client, server, nil
+}
+
+func (b *backend) add(l *lease) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leases = append(b.leases, l)
+	b.obey(l)
+}
+
+// drop takes a lease away. If it was the last one to be acquired, because its
+// configuration failed to load, the one before it holds again.
+func (b *backend) drop(l *lease) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leases = slices.DeleteFunc(b.leases, func(other *lease) bool { return other == l })
+	if n := len(b.leases); n > 0 {
+		b.obey(b.leases[n-1])
+	}
+}
+
+func (b *backend) obey(l *lease) {
+	b.pool.SetLimits(l.limits)
+	b.relay.set(l.logger)
+}
