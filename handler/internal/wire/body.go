@@ -84,7 +84,7 @@ func ReadBody(r io.Reader, contentLength, limit int64) (*Body, error) {
 			return nil, ErrTooLarge
 		}
 		switch {
-		case err == io.EOF:
+		case err == io.EOF: //nolint:errorlint // a wrapped one is not the end of the body
 			return b, nil
 		case err != nil:
 			return nil, err
@@ -156,7 +156,7 @@ func (b *Body) Bytes(start, end int) []byte {
 	for chunk := range b.Chunks(start, end) {
 		switch {
 		case first == nil:
-			first = chunk[:len(chunk):len(chunk)]
+			first = slices.Clip(chunk)
 		case !joined:
 			first = slices.Concat(make([]byte, 0, end-start), first, chunk)
 			joined = true

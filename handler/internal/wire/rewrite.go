@@ -62,18 +62,15 @@ func (r *Request) Rewrite(o RewriteOptions) *Edited {
 	for _, c := range r.cuts {
 		e.replace(c, nil)
 	}
-	if r.Duplicate == "" {
-		switch {
-		case r.HasTool:
-			e.Name = r.freeName(o.Name)
+	if r.Duplicate == "" && (r.HasTool || o.Offer && r.canOffer()) {
+		clients := r.clientNames()
+		e.Name = clients.free(o.Name)
+		if r.HasTool {
 			e.replaceTools()
-		case o.Offer && r.canOffer():
-			e.Name = r.freeName(o.Name)
+		} else {
 			e.offer()
 		}
-	}
-	if e.Name != "" {
-		e.prepareChoice(o.Name)
+		e.prepareChoice(o.Name, clients)
 	}
 	slices.SortFunc(e.edits, compareEdits)
 	return e

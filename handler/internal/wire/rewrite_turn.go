@@ -92,24 +92,17 @@ func (e *Edited) Turn(t Turn) *Segments {
 
 	s := &Segments{}
 	s.list = s.few[:0]
-	at := 0
+	at, rest := 0, e.req.body.cursor()
 	for _, x := range edits {
-		e.copy(s, at, x.start)
+		rest.copy(s, at, x.start)
 		s.add(x.text)
 		if x.appended {
 			e.appendMessages(s, t.Appended)
 		}
 		at = max(at, x.end)
 	}
-	e.copy(s, at, e.req.body.size)
+	rest.copy(s, at, e.req.body.size)
 	return s
-}
-
-// copy adds a range of the body.
-func (e *Edited) copy(s *Segments, start, end int) {
-	for chunk := range e.req.body.Chunks(start, end) {
-		s.add(chunk)
-	}
 }
 
 var comma = []byte(",")
@@ -124,7 +117,7 @@ func (e *Edited) appendMessages(s *Segments, list [][]byte) {
 }
 
 // prepareChoice notes what there is to edit in tool_choice.
-func (e *Edited) prepareChoice(name string) {
+func (e *Edited) prepareChoice(name string, clients names) {
 	r := e.req
 	e.choice = r.Choice(name)
 	if e.choice != ChoiceAllowed {
@@ -152,7 +145,7 @@ func (e *Edited) prepareChoice(name string) {
 			return
 		}
 		v := value{span{start, s.offset()}, c}
-		if r.meansUs(v, name) {
+		if r.meansUs(v, name, clients) {
 			e.allowed = append(e.allowed, edit{span: v.span, text: functionChoice(e.Name)})
 		}
 	}

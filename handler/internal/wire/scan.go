@@ -14,6 +14,8 @@
 
 package wire
 
+import "slices"
+
 // ToolType is the type of the tool in the client's list of tools.
 const ToolType = "code_interpreter"
 
@@ -62,23 +64,13 @@ func keyOf(raw []byte) key {
 	case "function_call":
 		return keyFunctionCall
 	}
-	for _, c := range raw {
-		if c == '\\' {
-			return escapedKey(raw)
-		}
+	if !slices.Contains(raw, '\\') {
+		return keyOther
 	}
-	return keyOther
-}
-
-// escapedKey is keyOf for a key with escapes in it.
-func escapedKey(raw []byte) key {
 	var buf [longestRaw]byte
 	decoded, ok := unescape(buf[:0], raw)
-	for _, c := range decoded {
-		ok = ok && c != '\\'
-	}
-	if !ok {
-		return keyOther
+	if !ok || slices.Contains(decoded, '\\') {
+		return keyOther // none of the keys has one
 	}
 	return keyOf(decoded)
 }
@@ -110,7 +102,7 @@ type Request struct {
 	left    int // members that stay
 	values  [numKeys]value
 	session value
-	cuts    []span // what hides the session id, in order
+	cuts    []span // what hides the session id
 	fewCuts [2]span
 }
 

@@ -16,13 +16,16 @@ package wire
 
 import "strconv"
 
+// MaxSessionID is the greatest length of a session id, in bytes.
+const MaxSessionID = 512
+
 // SessionState says what a request has as metadata.session_id.
 type SessionState int
 
 // The states of a session id.
 const (
 	SessionAbsent  SessionState = iota // no such member
-	SessionValid                       // a string, of any length
+	SessionValid                       // a string of 1 to MaxSessionID bytes
 	SessionInvalid                     // anything else, null included
 )
 
@@ -31,8 +34,11 @@ func (r *Request) SessionID() (string, SessionState) {
 	if r.session.first == 0 {
 		return "", SessionAbsent
 	}
+	if r.session.end-r.session.start > 6*MaxSessionID+2 {
+		return "", SessionInvalid // too long however it is escaped
+	}
 	id, ok := r.text(r.session)
-	if !ok {
+	if !ok || id == "" || len(id) > MaxSessionID {
 		return "", SessionInvalid
 	}
 	return id, SessionValid
@@ -69,7 +75,7 @@ func (r *Request) Choice(name string) Choice {
 			return ChoiceRequired
 		}
 	case '{':
-		if r.meansUs(v, name) {
+		if r.meansUs(v, name, r.clientNames()) {
 			return ChoiceOurs
 		}
 		if kind, ok := r.text(r.find(v, "type")); ok && kind == "allowed_tools" {
@@ -81,7 +87,7 @@ func (r *Request) Choice(name string) Choice {
 
 // meansUs says whether an object of tool_choice names the code interpreter:
 // by its type, or as a function by a name that no tool of the client has.
-func (r *Request) meansUs(v value, name string) bool {
+func (r *Request) meansUs(v value, name string, clients names) bool {
 	kind, _ := r.text(r.find(v, "type"))
 	if kind == ToolType {
 		return true
@@ -93,7 +99,7 @@ func (r *Request) meansUs(v value, name string) bool {
 	if !ok {
 		called, ok = r.text(r.find(v, "name"))
 	}
-	return ok && (called == name || called == ToolType) && !r.HasClientTool(called)
+	return ok && (called == name || called == ToolType) && !clients.has(called)
 }
 
 // ManyChoices says that the request may ask for more than one answer: n is

@@ -17,6 +17,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -80,14 +81,15 @@ func TestScanFollowsOnlyOneJSONObject(t *testing.T) {
 	follow(t, good)
 	follow(t, " \t\r\n"+good+" \t\r\n")
 	follow(t, `{}`)
-	bad := []string{
-		"\xef\xbb\xbf" + good, good + "x", good + "{}", good + "\x00", "", " ", "null", `"x"`, "7", "[]", "[" + good + "]",
+	bad := make([]string, 0, 200)
+	bad = append(bad,
+		"\xef\xbb\xbf"+good, good+"x", good+"{}", good+"\x00", "", " ", "null", `"x"`, "7", "[]", "["+good+"]",
 		"{", "}", `{"a"`, `{"a":`, `{"a":}`, `{"a" 1}`, `{"a":1,}`, `{,"a":1}`, `{"a":1 "b":2}`, `{"a":1,,"b":2}`, `{a:1}`, `{'a':1}`, `{"a":1:2}`,
 		`{"a":[1,]}`, `{"a":[,1]}`, `{"a":[1 2]}`, `{"a":[1,,2]}`, `{"a":[}`, `{"a":[}]}`, `{"a":[1}}`, `{"a":{"b":1]}`, `{"a":{]}`, `{"a":[{"b":1,}]}`, `{"a":[{"b"}]}`, `{"a":["b":1]}`,
 		`{"a":tru}`, `{"a":True}`, `{"a":truex}`, `{"a":nul}`, `{"a":NaN}`, `{"a":Infinity}`, `{"a":-}`, `{"a":01}`, `{"a":1.}`, `{"a":.5}`, `{"a":1e}`, `{"a":1e+}`, `{"a":+1}`, `{"a":0x1}`, `{"a":--1}`,
 		`{"a":"b}`, `{"a":"b\"}`, `{"a":"b\\\"}`, "{\"a\":\v1}", "{\"a\":\u00a01}",
 		`{"tools":[{"type":"code_interpreter"}`, `{"tools":[{"type":"code_interpreter"`, `{"tools":[{"type":"code_interpreter"}},"x":1}`, `{"tools":[{"type":"code_interpreter"},]}`, `{"metadata":{"session_id":"s",}}`,
-	}
+	)
 	for i := range good {
 		bad = append(bad, good[:i])
 	}
@@ -114,7 +116,12 @@ func TestSessionID(t *testing.T) {
 		{`{"session_id":"s"}`, "", SessionAbsent},
 		{`{"metadata":{"Session_ID":"s"}}`, "", SessionAbsent},
 		{`{"metadata":{"session_id":"s-1","a":"b"}}`, "s-1", SessionValid},
-		{`{"metadata":{"session_id":""}}`, "", SessionValid},
+		{`{"metadata":{"session_id":""}}`, "", SessionInvalid},
+		{`{"metadata":{"session_id":"` + strings.Repeat("x", 512) + `"}}`, strings.Repeat("x", 512), SessionValid},
+		{`{"metadata":{"session_id":"` + strings.Repeat(`\u0078`, 512) + `"}}`, strings.Repeat("x", 512), SessionValid},
+		{`{"metadata":{"session_id":"` + strings.Repeat("x", 513) + `"}}`, "", SessionInvalid},
+		{`{"metadata":{"session_id":"` + strings.Repeat("x", 10_000) + `"}}`, "", SessionInvalid},
+		{`{"metadata":{"session_id":"\u00E9\u00c9"}}`, "éÉ", SessionValid},
 		{`{"metadata":{"a":"b","session\u005fid":"\u00e9\/\"\\\b\f\n\r\t\ud83d\ude00"}}`, "é/\"\\\b\f\n\r\t😀", SessionValid},
 		{`{"metadata":{"session_id":"\ud83d"}}`, "\ufffd", SessionValid},
 		{`{"metadata":{"session_id":"\ud83d\u0041"}}`, "\ufffdA", SessionValid},
@@ -313,6 +320,7 @@ func TestScanOfHostileBodiesIsLinear(t *testing.T) {
 		"backslashes":   `{"a":"` + strings.Repeat(`\`, 1<<21) + `"}`,
 		"small strings": `{"a":[` + strings.Repeat(`"",`, 1<<19) + `""]}`,
 		"tools":         `{"tools":[` + strings.Repeat(`{},`, 1<<17) + `{"type":"code_interpreter"}]}`,
+		"names":         `{"tools":[{"type":"code_interpreter"}` + manyNames(1<<16) + `],"tool_choice":{"type":"allowed_tools","tools":[0` + manyNames(1<<16) + `]}}`,
 		"session ids":   `{"metadata":{` + strings.Repeat(`"session_id":1,"a":1,`, 1<<16) + `"a":1}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -323,6 +331,16 @@ func TestScanOfHostileBodiesIsLinear(t *testing.T) {
 			}
 		})
 	}
+}
+
+// manyNames returns elements of tools with names like those that ours may take.
+func manyNames(n int) string {
+	var b strings.Builder
+	b.WriteString(`,{"type":"function","function":{"name":"run_python"}}`)
+	for i := range n {
+		fmt.Fprintf(&b, `,{"type":"function","function":{"name":"run_python_%d"}}`, i+2)
+	}
+	return b.String()
 }
 
 func TestScanAllocatesTheRequestOnly(t *testing.T) {

@@ -16,7 +16,6 @@ package wire
 
 import (
 	"iter"
-	"slices"
 	"strconv"
 )
 
@@ -79,14 +78,29 @@ func (r *Request) HasClientTool(name string) bool {
 	return false
 }
 
-// freeName returns name or, when a tool of the client is called that, name with
-// the first number that makes it another. It keeps to the 64 characters that
-// upstreams allow.
-func (r *Request) freeName(name string) string {
+// names are the names of tools. A set, since a request may have a great many.
+type names map[string]struct{}
+
+func (n names) has(name string) bool {
+	_, ok := n[name]
+	return ok
+}
+
+// clientNames returns the names of the client's own tools.
+func (r *Request) clientNames() names {
+	n := names{}
+	for name := range r.ClientTools() {
+		n[name] = struct{}{}
+	}
+	return n
+}
+
+// free returns name or, when it is taken, name with the first number that makes
+// it another. It keeps to the 64 characters that upstreams allow.
+func (n names) free(name string) string {
 	const longest = 64
-	taken := slices.Collect(r.ClientTools())
 	free := name
-	for i := 2; slices.Contains(taken, free); i++ {
+	for i := 2; n.has(free); i++ {
 		end := "_" + strconv.Itoa(i)
 		free = name[:min(len(name), longest-len(end))] + end
 	}

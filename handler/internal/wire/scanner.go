@@ -125,10 +125,10 @@ func (s *scanner) strAcross(rest []byte) bool {
 	return true
 }
 
-// literal consumes the rest of true, false or null.
-func (s *scanner) literal(rest string) bool {
-	for i := range len(rest) {
-		if s.peek() != rest[i] {
+// literal consumes the rest of a word of which the first byte has been consumed.
+func (s *scanner) literal(word string) bool {
+	for _, c := range []byte(word[1:]) {
+		if s.peek() != c {
 			return false
 		}
 		s.pos++
@@ -198,11 +198,11 @@ func (s *scanner) scalar(c byte) bool {
 	case '"':
 		return s.str()
 	case 't':
-		return s.literal("rue")
+		return s.literal("true")
 	case 'f':
-		return s.literal("alse")
+		return s.literal("false")
 	case 'n':
-		return s.literal("ull")
+		return s.literal("null")
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		return s.number(c)
 	}

@@ -32,6 +32,31 @@ func (s *Segments) add(p []byte) {
 	}
 }
 
+// cursor is a position in a body that only moves forward, so that a list of
+// ranges in order costs no search for each.
+type cursor struct {
+	blocks [][]byte // from the one at the position on
+	base   int      // offset of the first of them
+}
+
+func (b *Body) cursor() cursor { return cursor{blocks: b.blocks} }
+
+// copy adds a range of the body, which begins no sooner than the one before.
+func (c *cursor) copy(s *Segments, start, end int) {
+	for len(c.blocks) > 0 {
+		block := c.blocks[0]
+		from, to := max(start-c.base, 0), min(end-c.base, len(block))
+		if from < to {
+			s.add(block[from:to])
+		}
+		if end < c.base+len(block) {
+			return
+		}
+		c.base += len(block)
+		c.blocks = c.blocks[1:]
+	}
+}
+
 // Len returns the number of bytes.
 func (s *Segments) Len() int64 { return s.size }
 

@@ -107,7 +107,7 @@ func TestSegmentsReportHowMuchWasWritten(t *testing.T) {
 func TestSegmentsAreReadWhileFurtherTurnsAreMade(t *testing.T) {
 	r := follow(t, `{"messages":[{"role":"user"}],"tools":[{"type":"code_interpreter"}],"metadata":{"session_id":"s"}}`)
 	e := r.Rewrite(RewriteOptions{Name: "run_python"})
-	var appended [][]byte
+	appended := make([][]byte, 0, 40)
 	var wg sync.WaitGroup
 	for range 20 {
 		s := e.Turn(Turn{Appended: appended, Choice: Unforced})
