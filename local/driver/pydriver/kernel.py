@@ -21,7 +21,7 @@ import sys
 import types
 from _thread import get_ident
 
-from . import channel, shell, system
+from . import channel, hooks, shell, system
 
 COMMAND_CHUNK = 1 << 16
 
@@ -31,8 +31,10 @@ def prepare(preload):
     import importlib
     import linecache  # noqa: F401  (every traceback needs it)
 
-    from . import tracebacks  # noqa: F401
+    from . import figures, ipython
 
+    ipython.install()
+    figures.install()
     failures = {}
     for name in preload:
         try:
@@ -57,6 +59,7 @@ def main(commands, events, out, err, inherited, cwd):
         except OSError:
             os.chdir("/")
         interpreter = shell.Shell(link, interrupts, _main_module())
+        hooks.after_import("threading", interpreter.adopt_threads)
         _serve(commands, link, interrupts, interpreter)
     except BaseException as error:
         if os.environ.get("PYDRIVER_DEBUG"):

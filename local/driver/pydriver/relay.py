@@ -26,7 +26,7 @@ import time
 from . import channel
 
 TEXT_LIMIT = 1 << 16  # characters of one text event; also of unread idle text
-IDLE = 0.003  # seconds without more text after which it is delivered
+IDLE = 0.008  # seconds without more text after which it is delivered
 MAX_WAIT = 0.05  # seconds after which text is delivered in any case
 LINE_LIMIT = 2 * channel.LINE_LIMIT
 

@@ -17,9 +17,13 @@
 import builtins
 import linecache
 import os
+import sys
 
 from . import cell as cells
-from . import loop, results, tracebacks
+from . import ipython, loop, results, tracebacks
+
+HISTORY = 1000  # values that Out keeps
+CELLS = 5000  # cells whose source is kept for tracebacks
 
 
 class Shell:
@@ -32,20 +36,76 @@ class Shell:
         self.namespace = module.__dict__
         self.count = 0
         self.cells = {}  # file name -> Cell, for tracebacks
+        self.cell = None  # the one that runs
+        self.inputs = [""]
+        self.values = {}
+        self.directories = [os.getcwd()]
+        self.outputs = None  # a list while displays are captured
+        self.last_traceback = None
+        self.magic_name = None
         self._interrupts = interrupts
         self._flags = 0
-        self.namespace["__builtins__"] = builtins
+        self._set_up_namespace()
+
+    def _set_up_namespace(self):
+        from . import display
+
+        ipython.instance.shell = display.shell = self
+        builtins.display = display.display
+        builtins.input = _no_input
+        builtins.exit = builtins.quit = _Exit()
+        self.namespace.update(
+            __builtins__=builtins,
+            In=self.inputs,
+            Out=self.values,
+            _ih=self.inputs,
+            _oh=self.values,
+            _dh=self.directories,
+            get_ipython=ipython.get_ipython,
+            exit=builtins.exit,
+            quit=builtins.quit,
+            _="",
+            __="",
+            ___="",
+            _i="",
+            _ii="",
+            _iii="",
+        )
+        self._unders = ["", "", ""]
+        self.hidden = set(self.namespace)
+        sys.displayhook = lambda value: self.show(value, True)
+
+    # One run.
 
     def run(self, command):
         """Runs one cell. Returns the exit status of a child it forked."""
+        source = command["code"]
+        if cells.is_blank(source):
+            return 0
         environment = _Environment(command["env_vars"])
-        error = self._guarded(self._run, command)
+        self._begin(source)
+        error = self._guarded(self._run, source, command["language"])
+        status = 0
         if error is not None:
-            failed = self._guarded(self._report, error)
-            if failed is not None:
-                self.link.event(_error_event(type(error).__name__, "", ""))
+            if self.link.in_child:
+                return self._end_child(error)
+            status = 1
+            self._report_safely(error)
+        error = self._guarded(self.show_figures)
+        if error is not None:
+            self._report_safely(error)
+        self._guarded(ipython.instance.events.trigger, "post_run_cell", None)
         environment.restore()
-        return 0 if error is None else 1
+        return status
+
+    def _begin(self, source):
+        self.count += 1
+        self.inputs.append(source)
+        for name in ("_iii", "_ii", "_i"):
+            back = len(self.inputs) - 1 - name.count("i")
+            self.namespace[name] = self.inputs[back] if back > 0 else ""
+        self.namespace["_i%d" % self.count] = source
+        self.link.event({"type": "number_of_executions", "execution_count": self.count})
 
     def _guarded(self, function, *arguments):
         """Calls a function during which SIGINT means KeyboardInterrupt."""
@@ -60,33 +120,177 @@ class Shell:
             return error
         return None
 
-    def _run(self, command):
-        source = command["code"]
-        if cells.is_blank(source):
-            return
-        self.count += 1
-        self.link.event({"type": "number_of_executions", "execution_count": self.count})
-        self._run_python(source)
+    def _run(self, source, language):
+        if language == "bash":
+            from . import command
 
-    def _run_python(self, source):
+            command.script([command.shell_path()], source)
+            return
+        ipython.instance.events.trigger("pre_run_cell", None)
+        self.cell = self._new_cell(source)
+        self._compile(self.cell)
+        shown, value = self.cell.run(self.namespace, self.loop)
+        if shown and value is not None:
+            self.show(value, True)
+        ipython.instance.events.trigger("post_execute")
+
+    def _new_cell(self, source):
         cell = cells.Cell(source, self.count)
+        if len(self.cells) >= CELLS:
+            oldest = next(iter(self.cells))
+            del self.cells[oldest]
+            linecache.cache.pop(oldest, None)
         self.cells[cell.filename] = cell
         lines = source.splitlines(True)
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += "\n"
         linecache.cache[cell.filename] = (len(source), None, lines, cell.filename)
-        cell.compile(self._flags)
+        return cell
+
+    def _compile(self, cell):
+        try:
+            cell.compile(self._flags)
+        except SyntaxError:
+            from . import transform
+
+            source = cell.source
+            replaced = transform.transform(source)
+            if replaced == source:
+                raise
+            cell.source = replaced
+            try:
+                cell.compile(self._flags)
+            finally:
+                cell.source = source
         self._flags = cell.flags
-        shown, value = cell.run(self.namespace, self.loop)
-        if shown and value is not None:
-            self.link.event(results.event(results.bundle(value), True))
 
-    def _report(self, error):
-        compiling = isinstance(error, SyntaxError) and error.__traceback__ is not None
-        name, value, traceback = tracebacks.report(error, self.cells, compiling)
-        self.link.event(_error_event(name, value, traceback))
+    def run_nested(self, source, offset):
+        """Runs code for a magic of the cell, whose line it begins on is offset.
+
+        Returns whether the code has a value, and the value.
+        """
+        cell = self.cell
+        nested = cells.Cell("\n" * max(0, offset) + source, self.count)
+        if offset > 0 and cell is not None:
+            nested.filename = cell.filename  # so that it is shown in its place
+        else:
+            nested.filename = self._new_cell(nested.source).filename
+        self._compile(nested)
+        return nested.run(self.namespace, self.loop)
+
+    @property
+    def body_offset(self):
+        """The lines before the body of a cell magic."""
+        source = self.cell.source
+        return source[: len(source) - len(source.lstrip())].count("\n") + 1
+
+    # What a run says.
+
+    def show(self, value, main, include=None, exclude=None):
+        """Shows a value; as the value of the cell when main is true."""
+        draw = results.method(value, "_ipython_display_")
+        if draw is not None:
+            draw()
+        else:
+            bundle = results.bundle(value, self._complain, include, exclude)
+            self.publish(bundle, main)
+        if main:
+            self._remember(value)
+
+    def publish(self, bundle, main):
+        """Sends a bundle of representations as a result."""
+        if self.outputs is not None:
+            self.outputs.append(bundle)
+            return
+        event = results.event(bundle, main)
+        while True:
+            try:
+                self.link.event(event)
+                return
+            except ValueError:
+                largest = max(event, key=lambda name: len(str(event[name])))
+                size = len(str(event.pop(largest)))
+                sys.stderr.write("[%s of %d bytes is too large to show]\n" % (largest, size))
+            except TypeError as error:
+                event = {key: event[key] for key in event if isinstance(event[key], (str, bool))}
+                event["extra"] = {}
+                self._complain(error)
+
+    def _remember(self, value):
+        space, unders = self.namespace, self._unders
+        names = ("_", "__", "___")
+        # Names that the cells gave another meaning keep it.
+        if all(space.get(name, unders[i]) is unders[i] for i, name in enumerate(names)):
+            if value is not self.values:
+                unders[:] = [value, unders[0], unders[1]]
+                space.update(zip(names, unders))
+        if len(self.values) >= HISTORY:
+            for key in list(self.values)[: HISTORY // 5]:
+                del self.values[key]
+                space.pop("_%d" % key, None)
+        space["_%d" % self.count] = value
+        self.values[self.count] = value
+
+    def show_figures(self):
+        """Shows the figures that the cell left open."""
+        if "matplotlib.pyplot" in sys.modules:
+            from . import figures
+
+            figures.flush()
+
+    def _complain(self, error):
+        sys.stderr.write(tracebacks.only(error) + "\n")
+
+    def report(self, error):
+        """Sends an exception as an error event."""
+        name, value, traceback = tracebacks.report(error, self.cells, self.cell)
+        self.last_traceback = traceback
+        self.link.event({"type": "error", "name": name, "value": value, "traceback": traceback})
+
+    def _report_safely(self, error):
+        if self._guarded(self.report, error) is not None:
+            # The report itself was interrupted, or memory is short.
+            name = type(error).__name__
+            self.link.event({"type": "error", "name": name, "value": "", "traceback": name})
+
+    def adopt_threads(self, threading):
+        """Reports what ends a thread as the error of a cell is reported."""
+
+        def excepthook(args):
+            if args.exc_value is None or args.exc_type is SystemExit:
+                return
+            name = args.thread.name if args.thread is not None else "unknown"
+            traceback = tracebacks.printed(args.exc_value, self.cells)
+            sys.stderr.write("Exception in thread %s:\n%s" % (name, traceback))
+
+        threading.excepthook = excepthook
+
+    def _end_child(self, error):
+        """Ends a forked child as Python would end it. Returns its status."""
+        if isinstance(error, SystemExit):
+            if error.code is None or isinstance(error.code, int):
+                return (error.code or 0) & 0xFF
+            sys.stderr.write("%s\n" % error.code)
+            return 1
+        sys.stderr.write(tracebacks.printed(error, self.cells))
+        return 1
 
 
-def _error_event(name, value, traceback):
-    return {"type": "error", "name": name, "value": value, "traceback": traceback}
+def _no_input(prompt="", /):
+    """Python's input(), which nobody answers here."""
+    raise ipython.StdinNotImplementedError(
+        "raw_input was called, but this frontend does not support input requests."
+    )
+
+
+class _Exit:
+    """exit and quit: an error, as sys.exit() is, that leaves the kernel alive."""
+
+    def __repr__(self):
+        return "Use exit() or Ctrl-D (i.e. EOF) to exit"
+
+    def __call__(self, code=None):
+        raise SystemExit(code) if code is not None else SystemExit
 
 
 class _Environment:

@@ -23,7 +23,7 @@ import linecache
 import os
 import sys
 
-from . import sources
+from . import ipython, sources
 
 WIDTH = 75
 BEFORE, AFTER = 2, 2  # statements shown around the current one
@@ -38,19 +38,36 @@ _OWN = os.path.dirname((lambda: 0).__code__.co_filename) + os.sep
 _NUMBERS = 7
 
 
-def report(error, cells, compiling=False):
-    """Returns name, value and traceback of an exception."""
+def report(error, cells, current):
+    """Returns name, value and traceback of an exception.
+
+    current is the cell that ran, which decides whether a syntax error is its
+    own; None when there is none.
+    """
     name, value = type(error).__name__, text_of(error)
     try:
         if isinstance(error, SystemExit):
             note = "An exception has occurred, use %tb to see the full traceback.\n"
             return name, value, note + only(error) + "\n"
-        if compiling and isinstance(error, SyntaxError):
-            return name, value, syntax_error(error, cells)
+        if isinstance(error, ipython.UsageError):
+            return name, value, only(error)
+        if isinstance(error, SyntaxError) and current and error.filename == current.filename:
+            if not _records(error.__traceback__):
+                return name, value, syntax_error(error, cells)
+        if not _records(error.__traceback__):
+            return name, value, only(error)
         return name, value, _clip(_chain(error, cells))
     except Exception:
         # The user's objects take part in their own traceback.
         return name, value, only(error)
+
+
+def printed(error, cells):
+    """The traceback as text for a terminal's eyes."""
+    try:
+        return _clip(_chain(error, cells, "\n")) + "\n"
+    except Exception:
+        return only(error) + "\n"
 
 
 def text_of(error):
@@ -103,13 +120,16 @@ def syntax_error(error, cells, where=None):
     return "\n".join(lines) + "\n"
 
 
-def _chain(error, cells):
-    """The whole report: every exception of the chain, the first on top."""
+def _chain(error, cells, separator=""):
+    """The whole report: every exception of the chain, the first on top.
+
+    The server joins IPython's parts without a separator.
+    """
     parts, seen = [], set()
     before, after = BEFORE, AFTER
     while error is not None and len(parts) < 2 * MAX_CHAIN:
         seen.add(id(error))
-        parts.append(_one(error, cells, before, after))
+        parts.append(_one(error, cells, before, after, separator))
         before = after = 1
         if error.__cause__ is not None:
             error, link = error.__cause__, CAUSE
@@ -122,13 +142,14 @@ def _chain(error, cells):
         parts.append(link)
     if parts[-1] in (CAUSE, CONTEXT):
         parts.pop()
-    return "-" * WIDTH + "".join(reversed(parts))
+    return "-" * WIDTH + separator + "".join(reversed(parts))
 
 
-def _one(error, cells, before, after):
+def _one(error, cells, before, after, separator):
     """One exception: its head, its frames and its last line."""
     name = type(error).__name__
     head = name + "Traceback (most recent call last)".rjust(WIDTH - len(name))
+    head += separator
     frames = "".join(_frames(_records(error.__traceback__), cells, before, after))
     if isinstance(error, SyntaxError) and error.filename:
         return "%s%s%s" % (head, frames, syntax_error(error, cells)[:-1])

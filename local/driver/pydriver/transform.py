@@ -1,0 +1,145 @@
+# Copyright 2026 The Caddy Code Interpreter Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""IPython's syntax (%magic, !command, name?) as Python.
+
+A cell that Python parses is never touched. In others, each special line
+becomes one line of Python, so that line numbers stay what they are.
+"""
+
+import re
+
+_INDENT = re.compile(r"[ \t]*")
+_ASSIGN = re.compile(r"([ \t]*)([\w.\[\]'\" \t,*()]+?)[ \t]*=[ \t]*([%!])(?![=])(.+)", re.S)
+_HELP_AFTER = re.compile(r"([A-Za-z_][\w.]*)(\?\??)[ \t]*$")
+_HELP_BEFORE = re.compile(r"(\?\??)[ \t]*([A-Za-z_][\w.]*)[ \t]*$")
+_BARE = re.compile(
+    r"(pip|conda|cd|ls|ll|cat|mkdir|rmdir|rm|cp|mv|man|time|timeit|run|env|load_ext|matplotlib)"
+    r"[ \t]+(?=[-\w./~'\"])(?!(?:in|is|and|or|not|if|else)\b)"
+)
+
+
+def transform(source):
+    """Returns the cell with its special lines replaced."""
+    stripped = source.lstrip()
+    if stripped.startswith("%%"):
+        return _cell_magic(source, stripped)
+    out, scanner = [], _Scanner()
+    lines = source.split("\n")
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        index += 1
+        if not scanner.at_start:
+            scanner.feed(line)
+            out.append(line)
+            continue
+        joined, extra = line, 0
+        while joined.endswith("\\") and index + extra < len(lines):
+            joined = joined[:-1] + lines[index + extra]
+            extra += 1
+        replaced = _line(joined)
+        if replaced is None:
+            scanner.feed(line)
+            out.append(line)
+        else:
+            out.append(replaced)
+            out.extend([""] * extra)
+            index += extra
+    return "\n".join(out)
+
+
+def _cell_magic(source, stripped):
+    before = source[: len(source) - len(stripped)]
+    head, _, body = stripped.partition("\n")
+    name, _, line = head[2:].partition(" ")
+    call = "get_ipython().run_cell_magic(%r, %r, %r)" % (name.strip(), line.strip(), body)
+    return "\n" * before.count("\n") + call
+
+
+def _line(line):
+    """The Python for one line, or None when it is no special one."""
+    indent = _INDENT.match(line).group()
+    rest = line[len(indent) :].rstrip()
+    call = None
+    if rest.startswith("!!"):
+        call = "get_ipython().getoutput(%r)" % rest[2:].strip()
+    elif rest.startswith("!"):
+        call = "get_ipython().system(%r)" % rest[1:].strip()
+    elif rest.startswith("%") and rest[1:2].isidentifier():
+        call = _magic(rest[1:])
+    elif "?" in rest:
+        found = _HELP_BEFORE.fullmatch(rest)
+        mark, name = found.groups() if found else (None, None)
+        if not found:
+            found = _HELP_AFTER.fullmatch(rest)
+            name, mark = found.groups() if found else (None, None)
+        if found:
+            call = _magic("%s %s" % ("pinfo2" if mark == "??" else "pinfo", name))
+    elif _BARE.match(rest):
+        call = _magic(rest)
+    if call is not None:
+        return indent + call
+    assign = _ASSIGN.fullmatch(line)
+    if assign is None:
+        return None
+    indent, target, kind, text = assign.groups()
+    if kind == "%":
+        return "%s%s = %s" % (indent, target, _magic(text.strip()))
+    return "%s%s = get_ipython().getoutput(%r)" % (indent, target, text.strip())
+
+
+def _magic(text):
+    name, _, line = text.partition(" ")
+    return "get_ipython().run_line_magic(%r, %r)" % (name, line.strip())
+
+
+class _Scanner:
+    """Knows whether the next line begins a statement."""
+
+    def __init__(self):
+        self._quote = None
+        self._depth = 0
+        self._continued = False
+
+    @property
+    def at_start(self):
+        return self._quote is None and self._depth == 0 and not self._continued
+
+    def feed(self, line):
+        position, length = 0, len(line)
+        self._continued = False
+        while position < length:
+            char = line[position]
+            if self._quote:
+                if char == "\\":
+                    position += 1
+                    self._continued = position >= length
+                elif line.startswith(self._quote, position):
+                    position += len(self._quote) - 1
+                    self._quote = None
+            elif char == "#":
+                break
+            elif char in "'\"":
+                self._quote = char * 3 if line.startswith(char * 3, position) else char
+                position += len(self._quote) - 1
+            elif char in "([{":
+                self._depth += 1
+            elif char in ")]}":
+                self._depth = max(0, self._depth - 1)
+            elif char == "\\" and position == length - 1:
+                self._continued = True
+            position += 1
+        if self._quote and len(self._quote) == 1 and not self._continued:
+            self._quote = None  # a string that was not closed: a syntax error
