@@ -52,18 +52,21 @@ func newAnswer(r *http.Request, cancel context.CancelFunc) *answer {
 // serve runs the handler and ends the response, whatever the handler does.
 func (a *answer) serve(h http.Handler, r *http.Request, log *zap.Logger) {
 	defer func() {
+		err := errBrokenAnswer
 		switch v := recover(); v {
 		case nil:
-			a.send(nil)
-			a.body.Close()
-			return
+			if err = context.Cause(r.Context()); err == nil || a.sent {
+				a.send(nil)
+				a.body.Close()
+				return
+			}
 		case http.ErrAbortHandler:
 		default:
 			log.Error("a handler panicked", zap.Any("panic", v), zap.Stack("stack"))
 		}
-		a.body.CloseWithError(errBrokenAnswer)
+		a.body.CloseWithError(err)
 		if !a.sent {
-			a.sent, a.err = true, errBrokenAnswer
+			a.sent, a.err = true, err
 			close(a.ready)
 		}
 	}()

@@ -109,6 +109,8 @@ type process struct {
 	initMu    sync.Mutex
 	init      *os.File // pidfd of the sandbox's process 1
 	released  bool     // init is closed
+	initPID   int
+	memory    int64 // bytes, the limit
 	complaint *tail
 	uid       int // 0: the gateway's own
 }
@@ -116,7 +118,7 @@ type process struct {
 // start starts a sandbox. It returns when bubblewrap has made its process 1;
 // what fails later is seen as its end, with the reason in why.
 func (e *engine) start() (*process, error) {
-	p := &process{done: make(chan struct{}), complaint: &tail{}}
+	p := &process{done: make(chan struct{}), complaint: &tail{}, memory: e.limits.memory}
 	files, info, err := e.files()
 	if err != nil {
 		return nil, err
@@ -161,7 +163,7 @@ func (e *engine) start() (*process, error) {
 		return nil, fmt.Errorf("starting bwrap: %w", err)
 	}
 	files[fdInfo-fdArgs].Close()
-	p.init, err = openInit(info)
+	p.init, p.initPID, err = openInit(info)
 	go p.wait()
 	if err != nil {
 		p.kill()
@@ -223,21 +225,21 @@ func (e *engine) files() (files []*os.File, info *os.File, err error) {
 
 // openInit waits for bubblewrap to tell its child, the sandbox's process 1, and
 // opens a descriptor of that process, which never means another one.
-func openInit(info *os.File) (*os.File, error) {
+func openInit(info *os.File) (init *os.File, pid int, err error) {
 	if err := info.SetReadDeadline(time.Now().Add(infoTimeout)); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var told struct {
 		Child int `json:"child-pid"`
 	}
 	if err := json.NewDecoder(info).Decode(&told); err != nil {
-		return nil, fmt.Errorf("bwrap told nothing of its sandbox: %w", err)
+		return nil, 0, fmt.Errorf("bwrap told nothing of its sandbox: %w", err)
 	}
 	fd, err := unix.PidfdOpen(told.Child, 0)
 	if err != nil {
-		return nil, fmt.Errorf("opening process %d: %w", told.Child, err)
+		return nil, 0, fmt.Errorf("opening process %d: %w", told.Child, err)
 	}
-	return os.NewFile(uintptr(fd), "pidfd"), nil
+	return os.NewFile(uintptr(fd), "pidfd"), told.Child, nil
 }
 
 // wait reaps bubblewrap and closes done.

@@ -36,7 +36,9 @@ func (*engine) close()                   {}
 // process is never made here.
 type process struct{ stdin, stdout *os.File }
 
-func (*process) kill()       {}
-func (*process) signalEnd()  {}
-func (*process) release()    {}
-func (*process) why() string { return "" }
+func (*process) kill()          {}
+func (*process) signalEnd()     {}
+func (*process) release()       {}
+func (*process) why() string    { return "" }
+func (*process) usage() usage   { return usage{} }
+func (*process) killInside(int) {}

@@ -60,16 +60,19 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request, sb *sandbox) {
 	if !out.waitTurn(r, sb, k) {
 		return
 	}
+	sb.running.Add(1)
+	sb.setReason("")
 	run, err := sb.driver.execute(sb.executeCommand(k, *body.Code, body.EnvVars))
 	if err != nil {
 		s.log.Warn("a sandbox that takes no code is ended", zap.String("sandbox", sb.id), zap.Error(err))
+		sb.running.Add(-1)
 		sb.end()
 		out.abort()
 	}
 	finished := false
 	defer func() {
 		if finished {
-			<-k.turn
+			sb.release(k)
 			return
 		}
 		close(run.abandoned)
@@ -151,7 +154,7 @@ func (s *Server) relay(r *http.Request, sb *sandbox, k *kernel, run *run, out *s
 // settle makes an abandoned run end, by an interrupt at first, and gives its
 // context free for the next one.
 func (s *Server) settle(sb *sandbox, k *kernel, run *run) {
-	defer func() { <-k.turn }()
+	defer sb.release(k)
 	for _, step := range []struct {
 		op    string
 		grace time.Duration
@@ -175,6 +178,12 @@ func (s *Server) settle(sb *sandbox, k *kernel, run *run) {
 	}
 	s.log.Warn("a sandbox whose code cannot be stopped is ended", zap.String("sandbox", sb.id))
 	sb.end()
+}
+
+// release lets the next execution of a context have its turn.
+func (sb *sandbox) release(k *kernel) {
+	sb.running.Add(-1)
+	<-k.turn
 }
 
 // stream is the answer to an execution.

@@ -224,3 +224,19 @@ func within(t testing.TB, limit time.Duration, what string, f func()) {
 		t.Errorf("%s took %v, more than %v", what, took, limit)
 	}
 }
+
+// awaitWarm waits until so many sandboxes are ready.
+func awaitWarm(t testing.TB, s *Server, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		ready := len(s.warm)
+		s.mu.Unlock()
+		if ready >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d sandboxes are ready, want %d", ready, n)
+		}
+	}
+}

@@ -120,6 +120,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := s.selfTest(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("sandbox local: %w", err), s.Close())
 	}
+	s.work.Go(s.watchdog)
 	s.fillWarm()
 	return s, nil
 }

@@ -22,6 +22,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,6 +44,9 @@ type sandbox struct {
 	process *process
 	driver  *driver
 	gone    chan struct{} // closed when nothing of it is left
+	running atomic.Int32  // executions
+
+	looksOver int // the watchdog's alone
 
 	mu       sync.Mutex
 	kernels  []*kernel // oldest first

@@ -25,9 +25,12 @@ import (
 // like a connection: a response is there at the handler's first write or flush,
 // each write can be read at once and waits until it has been, closing the body
 // ends the handler's context, and a handler that panics breaks the body.
-func (s *Server) Transport() http.RoundTripper { return &transport{server: s} }
+func (s *Server) Transport() http.RoundTripper { return &transport{server: s, handler: s} }
 
-type transport struct{ server *Server }
+type transport struct {
+	server  *Server // counts the handlers
+	handler http.Handler
+}
 
 // errBrokenAnswer is what a reader sees of a handler that panicked.
 var errBrokenAnswer = errors.New("the connection was closed in the middle of the answer")
@@ -52,7 +55,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer closeBody(r)
 		// Who waits for more to read, or for it to be read, hears of the end at once.
 		defer context.AfterFunc(ctx, func() { a.body.CloseWithError(context.Cause(ctx)) })()
-		a.serve(t.server, serverRequest(ctx, r), t.server.log)
+		a.serve(t.handler, serverRequest(ctx, r), t.server.log)
 	}()
 	select {
 	case <-a.ready:

@@ -1,0 +1,164 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+// Package e2b is a client of the E2B protocol: the control plane, which makes
+package local
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// usage adds up what the sandbox's processes hold. A process that ends meanwhile
+// counts as nothing.
+func (p *process) usage() usage {
+	var u usage
+	inside := descendants(p.initPID)
+	var most, mapped int64
+	for i, pid := range inside {
+		m := memoryOf(pid)
+		u.memory += m.private
+		mapped += m.mapped
+		// The first is the driver's, which runs no foreign code.
+		if i > 0 && m.private+m.mapped > most {
+			most, u.largest = m.private+m.mapped, pid
+		}
+	}
+	// Memory shared without a file belongs to no process: it may have been
+	// touched and then left out of each one's resident set. To look for it takes
+	// reading the list of mappings, which is done where it could matter.
+	if u.memory+mapped > p.memory {
+		u.memory += sharedMemory(inside)
+	}
+	u.files = p.files()
+	return u
+}
+
+// descendants returns the processes below one, parents first.
+func descendants(pid int) []int {
+	var all []int
+	for next := children(pid); len(next) > 0; {
+		all = append(all, next...)
+		var below []int
+		for _, pid := range next {
+			below = append(below, children(pid)...)
+		}
+		next = below
+	}
+	return all
+}
+
+func children(pid int) []int {
+	dir := fmt.Sprintf("/proc/%d/task/", pid)
+	threads, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // it has ended
+	}
+	var all []int
+	for _, thread := range threads {
+		text, err := os.ReadFile(dir + thread.Name() + "/children")
+		if err != nil {
+			continue
+		}
+		for word := range strings.FieldsSeq(string(text)) {
+			if child, err := strconv.Atoi(word); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+// held is what a process holds, in bytes.
+type held struct {
+	private int64 // resident and its own
+	mapped  int64 // address space that is not private: files, and what is shared
+}
+
+func memoryOf(pid int) held {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return held{}
+	}
+	var size, resident, shared, code, lib, data int64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &shared, &code, &lib, &data); err != nil {
+		return held{}
+	}
+	page := int64(os.Getpagesize())
+	return held{private: (resident - shared) * page, mapped: (size - data) * page}
+}
+
+// sharedMemory adds up the shared anonymous mappings of processes, each once. The
+// kernel shows them as deleted files called /dev/zero.
+func sharedMemory(pids []int) int64 {
+	seen := map[string]int64{}
+	for _, pid := range pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+		if err != nil {
+			continue
+		}
+		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+			fields := strings.Fields(lines.Text())
+			if len(fields) < 6 || fields[5] != "/dev/zero" {
+				continue
+			}
+			var from, to int64
+			if _, err := fmt.Sscanf(fields[0], "%x-%x", &from, &to); err != nil {
+				continue
+			}
+			inode := fields[4]
+			seen[inode] = max(seen[inode], to-from)
+		}
+	}
+	var sum int64
+	for _, size := range seen {
+		sum += size
+	}
+	return sum
+}
+
+// files counts the files of the file systems that a sandbox can write to.
+func (p *process) files() int64 {
+	var sum int64
+	for _, path := range []string{sandboxHome, "/tmp", "/dev/shm"} {
+		var st unix.Statfs_t
+		if err := unix.Statfs(fmt.Sprintf("/proc/%d/root%s", p.initPID, path), &st); err == nil {
+			sum += int64(st.Files) - int64(st.Ffree) //nolint:gosec // far below the limits of int64
+		}
+	}
+	return sum
+}
+
+// killInside kills a process of the sandbox. Its number may have passed to another
+// process meanwhile, so it has to be of the sandbox's namespace when it is held.
+func (p *process) killInside(pid int) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return // it has ended
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	ours, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", p.initPID))
+	if err != nil {
+		return
+	}
+	if its, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid)); err == nil && its == ours {
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it has ended: fine
+	}
+}
