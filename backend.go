@@ -122,7 +122,7 @@ func (s backendSpec) open(ctx context.Context, logger *zap.Logger) (*e2b.Client,
 			MaxRead:    s.e2b.maxRead,
 			Logger:     logger,
 		})
-		return client, nil, within("sandbox", err)
+		return client, nil, ofE2B(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, selfTestTimeout)
 	defer cancel()

@@ -146,10 +146,7 @@ func address(target *string, config func(value string) e2b.Config) setter {
 		// The Caddyfile's shorthand for the port of a request is a token of ours.
 		arg = strings.ReplaceAll(arg, "{http.request.port}", "{port}")
 		*target = arg
-		if err := valid(arg); err != nil {
-			return fmt.Errorf("sandbox %w", err)
-		}
-		return nil
+		return ofE2B(valid(arg))
 	}
 }
 

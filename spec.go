@@ -16,6 +16,7 @@ package codeinterpreter
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -108,6 +109,14 @@ func (s *e2bSpec) check() error {
 		}
 	}
 	return apply("template", s.template, validTemplate)
+}
+
+// ofE2B completes an error of the client, which begins with "e2b: ".
+func ofE2B(err error) error {
+	if err != nil {
+		return fmt.Errorf("sandbox %w", err)
+	}
+	return nil
 }
 
 // hosted is whether the control plane is E2B's own.

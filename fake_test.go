@@ -1,0 +1,146 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package codeinterpreter
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fakeE2B is a server of sandboxes in memory, in which every program prints ok.
+type fakeE2B struct {
+	*httptest.Server
+	created chan string // ids in order of creation
+	deleted chan string // ids in order of deletion
+
+	mu   sync.Mutex
+	live map[string]bool
+}
+
+func newFakeE2B(t *testing.T) *fakeE2B {
+	t.Helper()
+	f := &fakeE2B{created: make(chan string, 100), deleted: make(chan string, 100), live: make(map[string]bool)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /sandboxes", f.create)
+	mux.HandleFunc("POST /sandboxes/{id}/timeout", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("DELETE /sandboxes/{id}", f.delete)
+	mux.HandleFunc("GET /v2/sandboxes", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[]") })
+	mux.HandleFunc("POST /execute", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		for _, line := range []string{
+			`{"type": "number_of_executions", "execution_count": 1}`,
+			`{"type": "stdout", "text": "ok\n", "timestamp": "0"}`,
+			`{"type": "end_of_execution"}`,
+		} {
+			fmt.Fprintln(w, line)
+		}
+	})
+	f.Server = httptest.NewServer(mux)
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *fakeE2B) create(w http.ResponseWriter, _ *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := fmt.Sprintf("sandbox%d", len(f.live))
+	f.live[id] = true
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, `{"sandboxID": %q}`, id)
+	f.created <- id
+}
+
+func (f *fakeE2B) delete(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := r.PathValue("id")
+	if !f.live[id] {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	f.live[id] = false
+	w.WriteHeader(http.StatusNoContent)
+	f.deleted <- id
+}
+
+// config returns the JSON of a handler that uses the server, with options of
+// the sandbox and of sessions.
+func (f *fakeE2B) config(t *testing.T, sandbox map[string]any, sessions map[string]any) string {
+	t.Helper()
+	e2b := map[string]any{"api_key": "e2b_test", "api_url": f.URL, "sandbox_url": f.URL}
+	for name, value := range sandbox {
+		e2b[name] = value
+	}
+	config, err := json.Marshal(map[string]any{"sandbox": map[string]any{"e2b": e2b}, "sessions": sessions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(config)
+}
+
+// chat returns a request for the tool.
+func chat(session string) *http.Request {
+	body := `{"messages": [{"role": "user", "content": "?"}], "tools": [{"type": "code_interpreter"}]}`
+	if session != "" {
+		body = body[:1] + fmt.Sprintf(`"metadata": {"session_id": %q}, `, session) + body[1:]
+	}
+	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer sk-alice")
+	return r
+}
+
+// upstream is a model that runs one program and answers with its result.
+type upstream struct {
+	// before, if set, is called when the program has been asked for in the
+	// first turn, and in the second one with its number.
+	before func(turn int)
+	turns  int
+}
+
+func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
+	u.turns++
+	if u.before != nil {
+		u.before(u.turns)
+	}
+	var request struct {
+		Messages []struct {
+			Role    string `json:"role"`
+			Content any    `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		return err
+	}
+	message := map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{
+		"id": "call_1", "type": "function",
+		"function": map[string]any{"name": "run_python", "arguments": `{"code": "print('ok')"}`},
+	}}}
+	reason := "tool_calls"
+	if last := request.Messages[len(request.Messages)-1]; last.Role == "tool" {
+		message, reason = map[string]any{"role": "assistant", "content": fmt.Sprint("result: ", last.Content)}, "stop"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(map[string]any{
+		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
+		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": reason}},
+	})
+}
