@@ -95,8 +95,12 @@ func (b *backend) drain(leaving context.Context) {
 	}
 }
 
-// rest drains the pool once no request can ask it for a sandbox any more.
+// rest drains the pool once no request can ask it for a sandbox any more. It
+// touches nothing when the process exits: that keeps sessions.
 func (b *backend) rest(leaving context.Context) error {
+	if err := leaving.Err(); err != nil {
+		return err
+	}
 	select {
 	case <-b.unused():
 		return b.pool.Drain(leaving, false)
