@@ -27,7 +27,8 @@ equivalent() {
 if go run "$xcaddy" version >/dev/null; then
 	echo "xcaddy: building Caddy $caddy_version with $module"
 	root=$PWD
-	(cd "$work" && go run "$xcaddy" build "$caddy_version" --output "$work/caddy" --with "$module=$root")
+	# With a version the go command does not ask for a published one.
+	(cd "$work" && go run "$xcaddy" build "$caddy_version" --output "$work/caddy" --with "$module@v0.0.0=$root")
 else
 	echo "xcaddy: $xcaddy cannot be had here; checking the build it would do"
 	equivalent "$PWD"
