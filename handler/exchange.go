@@ -83,7 +83,7 @@ func (x *exchange) run() error {
 	x.origin = newOriginal(x.r)
 	defer x.origin.restore()
 	defer x.handle.Close()
-	x.tools = wire.Tools{Name: x.edited.Name, Clients: slices.Collect(x.req.ClientTools())}
+	x.tools = wire.Tools{Name: x.edited.Name, Clients: slices.Collect(x.req.ClientTools()), Opaque: x.req.HasUnnamedTool()}
 	x.ids = map[string]bool{}
 	x.recalled = remembered.recall(x)
 	x.reply = newReply(x)

@@ -78,6 +78,25 @@ func (r *Request) HasClientTool(name string) bool {
 	return false
 }
 
+// HasUnnamedTool says whether the client declared a tool without a name, such
+// as a built-in one of its upstream, which may be called by any.
+func (r *Request) HasUnnamedTool() bool {
+	for t := range r.tools() {
+		if t.ours {
+			continue
+		}
+		named := false
+		for _, v := range [...]value{r.find(t.value, "function"), r.find(t.value, "custom"), t.value} {
+			_, ok := r.text(r.find(v, "name"))
+			named = named || ok
+		}
+		if !named {
+			return true
+		}
+	}
+	return false
+}
+
 // names are the names of tools. A set, since a request may have a great many.
 type names map[string]struct{}
 
