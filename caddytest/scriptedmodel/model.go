@@ -107,10 +107,10 @@ func (m *Model) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if req.Stream {
-		m.stream(w, r, req, a, usageOf(len(body), a))
+		m.stream(r.Context(), w, req, a, usageOf(len(body), a))
 		return
 	}
-	answerJSON(w, r, req, a, usageOf(len(body), a))
+	answerJSON(r.Context(), w, req, a, usageOf(len(body), a))
 }
 
 // write sends the answer of [status ...], [fail] or [html ...].
@@ -134,8 +134,8 @@ func scripted(status int) *apiError {
 }
 
 // answerJSON sends an answer in one piece.
-func answerJSON(w http.ResponseWriter, r *http.Request, req *request, a answer, u usage) {
-	if !wait(r.Context(), a.faults.silent) {
+func answerJSON(ctx context.Context, w http.ResponseWriter, req *request, a answer, u usage) {
+	if !wait(ctx, a.faults.silent) {
 		return
 	}
 	if a.faults.failStream {

@@ -22,6 +22,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,25 +174,25 @@ func TestAsksForTheQuotedCode(t *testing.T) {
 }
 
 func TestKnobsChooseTheCalls(t *testing.T) {
-	for knob, want := range map[string]string{
-		"":             "run_it",
-		"[both]":       "run_it weather",
-		"[other]":      "weather",
-		"[twice]":      "run_it run_it",
-		"[talk]":       "run_it",
-		"[unheard-of]": "run_it",
+	for knob, want := range map[string][]string{
+		"":             {"run_it"},
+		"[both]":       {"run_it", "weather"},
+		"[other]":      {"weather"},
+		"[twice]":      {"run_it", "run_it"},
+		"[talk]":       {"run_it"},
+		"[unheard-of]": {"run_it"},
 	} {
 		t.Run(knob, func(t *testing.T) {
 			eachForm(t, knob+" Run: print(1)", otherTool+","+codeTool, func(t *testing.T, r reply) {
-				var names []string
+				names := make([]string, 0, len(r.calls))
 				for _, c := range r.calls {
 					names = append(names, c.Name)
 					if c.Name == "weather" && c.Arguments != `{"city":"example","days":1}` {
 						t.Errorf("arguments of the client's tool: %s", c.Arguments)
 					}
 				}
-				if got := strings.Join(names, " "); got != want {
-					t.Errorf("calls %q, want %q", got, want)
+				if !slices.Equal(names, want) {
+					t.Errorf("calls %q, want %q", names, want)
 				}
 				if talked := r.content != ""; talked != (knob == "[talk]") {
 					t.Errorf("content %q", r.content)

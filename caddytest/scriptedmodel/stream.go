@@ -15,6 +15,7 @@
 package scriptedmodel
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -26,11 +27,11 @@ import (
 const piece = 12
 
 // stream sends an answer as server-sent events.
-func (m *Model) stream(w http.ResponseWriter, r *http.Request, req *request, a answer, u usage) {
+func (m *Model) stream(ctx context.Context, w http.ResponseWriter, req *request, a answer, u usage) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
 	s := &sender{
-		w: w, r: r, usage: u, withUsage: req.StreamOptions.IncludeUsage, delay: max(m.Delay, a.script.slow),
+		w: w, usage: u, withUsage: req.StreamOptions.IncludeUsage, delay: max(m.Delay, a.script.slow),
 		head: chunk{ID: newID(), Object: "chat.completion.chunk", Created: time.Now().Unix(), Model: req.Model},
 	}
 	deltas := a.deltas()
@@ -44,12 +45,12 @@ func (m *Model) stream(w http.ResponseWriter, r *http.Request, req *request, a a
 				return
 			}
 		}
-		if !s.delta(d, nil) || i == 0 && !wait(r.Context(), a.faults.silent) {
+		if !s.delta(ctx, d, nil) || i == 0 && !wait(ctx, a.faults.silent) {
 			return
 		}
 	}
-	if s.delta(delta{}, &a.finish) && s.finish() {
-		s.data([]byte("[DONE]"))
+	if s.delta(ctx, delta{}, &a.finish) && s.finish(ctx) {
+		s.data("[DONE]")
 	}
 }
 
@@ -93,7 +94,6 @@ func pieces(s string) []string {
 // client is still there.
 type sender struct {
 	w         http.ResponseWriter
-	r         *http.Request
 	head      chunk
 	usage     usage
 	withUsage bool
@@ -101,32 +101,32 @@ type sender struct {
 	sent      int
 }
 
-func (s *sender) delta(d delta, finish *string) bool {
+func (s *sender) delta(ctx context.Context, d delta, finish *string) bool {
 	c := s.head
 	c.Choices = []chunkChoice{{Delta: d, FinishReason: finish}}
-	return s.chunk(c)
+	return s.chunk(ctx, c)
 }
 
 // finish sends the usage when the client asked for it.
-func (s *sender) finish() bool {
+func (s *sender) finish(ctx context.Context) bool {
 	if !s.withUsage {
 		return true
 	}
 	c := s.head
 	c.Choices, c.Usage = []chunkChoice{}, &s.usage
-	return s.chunk(c)
+	return s.chunk(ctx, c)
 }
 
-func (s *sender) chunk(c chunk) bool {
-	if s.sent > 0 && !wait(s.r.Context(), s.delay) {
+func (s *sender) chunk(ctx context.Context, c chunk) bool {
+	if s.sent > 0 && !wait(ctx, s.delay) {
 		return false
 	}
 	s.sent++
-	return s.data([]byte(encode(c)))
+	return s.data(encode(c))
 }
 
-func (s *sender) data(b []byte) bool {
-	if _, err := fmt.Fprintf(s.w, "data: %s\n\n", b); err != nil {
+func (s *sender) data(text string) bool {
+	if _, err := fmt.Fprintf(s.w, "data: %s\n\n", text); err != nil {
 		return false
 	}
 	return http.NewResponseController(s.w).Flush() == nil

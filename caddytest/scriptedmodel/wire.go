@@ -17,6 +17,7 @@ package scriptedmodel
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 )
 
@@ -119,14 +120,14 @@ func invalid(param, format string, args ...any) *apiError {
 	return e
 }
 
-func (e *apiError) body() []byte {
-	return []byte(encode(map[string]*apiError{"error": e}))
+func (e *apiError) body() string {
+	return encode(map[string]*apiError{"error": e})
 }
 
 func (e *apiError) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.status)
-	_, _ = w.Write(e.body()) // the client may be gone; there is no one else to tell
+	_, _ = io.WriteString(w, e.body()) // the client may be gone; there is no one else to tell
 }
 
 // encode returns v as JSON. Everything that is passed to it can be encoded.
