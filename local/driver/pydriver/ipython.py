@@ -199,6 +199,8 @@ FORMATTED = (
 class Formatter:
     """Functions that draw the values of other people's classes."""
 
+    used = False  # whether any of them has a function
+
     def __init__(self):
         self.type_printers = {}
         self._by_name = {}
@@ -211,18 +213,18 @@ class Formatter:
         before = self.type_printers.get(cls)
         if function is not None:
             self.type_printers[cls] = function
+            Formatter.used = True
         return before
 
     def for_type_by_name(self, module, name, function=None):
         before = self._by_name.get((module, name))
         if function is not None:
             self._by_name[module, name] = function
+            Formatter.used = True
         return before
 
     def lookup(self, cls):
         """The function for values of the class, or None."""
-        if not self.type_printers and not self._by_name:
-            return None
         for base in cls.__mro__:
             key = (base.__module__, base.__name__)
             found = self.type_printers.get(base) or self._by_name.get(key)

@@ -61,10 +61,9 @@ def main(commands, events, out, err, inherited, cwd):
         interpreter = shell.Shell(link, interrupts, _main_module())
         hooks.after_import("threading", interpreter.adopt_threads)
         _serve(commands, link, interrupts, interpreter)
-    except BaseException as error:
-        if os.environ.get("PYDRIVER_DEBUG"):
-            os.write(2, repr(error).encode())
     finally:
+        # Whatever happened, nobody but the user could see it here; the
+        # supervisor sees that the kernel is gone and reports that.
         os._exit(71)
 
 
@@ -102,6 +101,10 @@ class Interrupts:
         self._main = get_ident()
         self._depth = 0
         self._pending = False
+        self.arm()
+
+    def arm(self):
+        """Takes SIGINT, also from code that has taken it before."""
         signal.signal(signal.SIGINT, self._handle)
 
     def _handle(self, number, frame):

@@ -16,7 +16,7 @@
 
 import sys
 
-from . import pretty
+from . import ipython, pretty
 
 MAX_NODES = 100_000  # values of a JSON or data representation; larger ones are left out
 INT_LIMIT = 1 << 63
@@ -73,9 +73,9 @@ def bundle(value, complain, include=None, exclude=None):
     What goes wrong in the value's own methods is given to complain, but for
     the plain text, whose exception is the caller's.
     """
-    found = {}
+    found = _registered(value, complain) if ipython.Formatter.used else {}
     if type(value) not in _PLAIN:
-        found.update(_own(value, complain, include, exclude))
+        found = {**_own(value, complain, include, exclude), **found}
     if "text/plain" not in found:
         found["text/plain"] = pretty.text(value)
     if include is not None:
@@ -116,6 +116,22 @@ def _own(value, complain, include, exclude):
             draw = method(value, name)
             if draw is not None:
                 found[kind] = _attempt(draw, complain)
+    return found
+
+
+def _registered(value, complain):
+    """What functions draw that code has registered for the value's class."""
+    found = {}
+    for kind, formatter in ipython.instance.display_formatter.formatters.items():
+        function = formatter.lookup(type(value))
+        if function is None:
+            continue
+        if kind == "text/plain":
+            printer = pretty.Printer()
+            function(value, printer, False)
+            found[kind] = printer.getvalue()
+        else:
+            found[kind] = _attempt(lambda: function(value), complain)  # noqa: B023
     return found
 
 

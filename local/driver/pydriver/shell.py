@@ -81,7 +81,9 @@ class Shell:
         """Runs one cell. Returns the exit status of a child it forked."""
         source = command["code"]
         if cells.is_blank(source):
+            self._announce(self.count + 1)  # the number that the next one has, too
             return 0
+        self._interrupts.arm()
         environment = _Environment(command["env_vars"])
         self._begin(source)
         error = self._guarded(self._run, source, command["language"])
@@ -105,7 +107,10 @@ class Shell:
             back = len(self.inputs) - 1 - name.count("i")
             self.namespace[name] = self.inputs[back] if back > 0 else ""
         self.namespace["_i%d" % self.count] = source
-        self.link.event({"type": "number_of_executions", "execution_count": self.count})
+        self._announce(self.count)
+
+    def _announce(self, count):
+        self.link.event({"type": "number_of_executions", "execution_count": count})
 
     def _guarded(self, function, *arguments):
         """Calls a function during which SIGINT means KeyboardInterrupt."""

@@ -53,8 +53,10 @@ def main():
         signal.signal(number, signal.SIG_DFL)
     try:
         Supervisor(commands, events).run()
-    finally:
-        os._exit(0)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        os._exit(1)
+    os._exit(0)
 
 
 def _take_over_descriptors():

@@ -169,42 +169,46 @@ def _group(error):
 
 
 def _records(traceback):
-    """The frames that are not this program's, as (frame, line)."""
-    records = []
+    """The frames that are not this program's, as [frame, line, times].
+
+    What a recursion repeats is one record, and of very many the middle is
+    left out, so that the deepest traceback takes no memory.
+    """
+    head, tail, last = [], [], None
     while traceback is not None:
-        filename = traceback.tb_frame.f_code.co_filename
+        code = traceback.tb_frame.f_code
+        filename = code.co_filename
         if not filename.startswith(_OWN) and not filename.startswith("<frozen "):
-            records.append((traceback.tb_frame, traceback.tb_lineno))
+            key = (code, traceback.tb_lineno)
+            if last is not None and key == last:
+                (tail or head)[-1][2] += 1
+            else:
+                (head if len(head) < MAX_FRAMES else tail).append(
+                    [traceback.tb_frame, traceback.tb_lineno, 1]
+                )
+                if len(tail) > 2 * MAX_FRAMES:
+                    del tail[:MAX_FRAMES]
+            last = key
         traceback = traceback.tb_next
-    return records
+    return head + tail
 
 
 def _frames(records, cells, before, after):
     """The text of each frame, with the repetitions of a recursion left out."""
-    total, start = len(records), 0
     texts = []
-    while start < total:
-        key = _key(records[start])
-        end = start + 1
-        while end < total and _key(records[end]) == key:
-            end += 1
-        texts.append(_frame(*records[start], cells, before, after))
-        if end - start > 3:
-            skipped = (_name(records[start][0]), records[start][1], end - start - 2)
+    for frame, number, times in records:
+        text = _frame(frame, number, cells, before, after)
+        texts.append(text)
+        if times > 3:
+            skipped = (_name(frame), number, times - 2)
             texts.append("    [... skipping similar frames: %s at line %d (%d times)]\n" % skipped)
-            texts.append(_frame(*records[end - 1], cells, before, after))
+            texts.append(text)
         else:
-            texts.extend(_frame(*record, cells, before, after) for record in records[start + 1 : end])
-        start = end
+            texts.extend([text] * (times - 1))
     if len(texts) > MAX_FRAMES:
         half = MAX_FRAMES // 2
-        note = "    [... skipping %d frames]\n" % (len(texts) - 2 * half)
-        texts[half:-half] = [note]
+        texts[half:-half] = ["    [... skipping %d frames]\n" % (len(texts) - 2 * half)]
     return texts
-
-
-def _key(record):
-    return record[0].f_code, record[1]
 
 
 def _name(frame):

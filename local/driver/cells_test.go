@@ -1,0 +1,353 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package driver
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestValueOfACell(t *testing.T) {
+	p := start(t)
+	for _, test := range []struct{ code, want string }{
+		{"1 + 1", "2"},
+		{"x = 3\nx", "3"},
+		{"'a' 'b'", "ab"},
+		{`"it's"`, `"it's"`},
+		{"1, 'a'", "(1, 'a')"},
+		{"{'b': 1, 'a': {2, 1}}", "{'b': 1, 'a': {1, 2}}"},
+		{"[]", "[]"},
+		{"(1,)", "(1,)"},
+		{"frozenset({1})", "frozenset({1})"},
+		{"int, ValueError", "(int, ValueError)"},
+		{"class A: pass\nA", "__main__.A"},
+		{"def f(a, *b, c=1, **d): pass\nf", "<function __main__.f(a, *b, c=1, **d)>"},
+		{"ValueError('x', 1)", "ValueError('x', 1)"},
+		{"import collections\ncollections.Counter('aab')", "Counter({'a': 2, 'b': 1})"},
+		{"collections.OrderedDict(a=1)", "OrderedDict({'a': 1})"},
+		{"collections.defaultdict(list, a=[1])", "defaultdict(list, {'a': [1]})"},
+		{"collections.deque([1], maxlen=2)", "deque([1], maxlen=2)"},
+		{"import re\nre.compile('a\\\\d')", "re.compile(r'a\\d', re.UNICODE)"},
+		{"l = [1]; l.append(l); l", "[1, [...]]"},
+		{"d = {}; d[1] = d; d", "{1: {...}}"},
+		{"['x' * 30] * 3", "['" + strings.Repeat("x", 30) + "',\n '" + strings.Repeat("x", 30) + "',\n '" + strings.Repeat("x", 30) + "']"},
+		{"{'key': list(range(25))}", "{'key': [0," + lines(1, 24, "  ") + "]}"},
+		{"'\\ud800'", "\\ud800"},
+		{"class P:\n  def _repr_pretty_(self, p, cycle): p.text('pretty')\nP()", "pretty"},
+		{"class R:\n  def __repr__(self): return 'one\\ntwo'\n[R()]", "[one\n two]"},
+		{"for i in range(3): pass\ni", "2"},
+		{"from __future__ import annotations\n1", "1"},
+		{"def g(x: undefined): return 5\ng(1)", "5"}, // the future of an earlier cell
+		{"__name__", "__main__"},
+		{"'__file__' in globals()", "False"},
+		{"sum(1 for _ in range(5))  # comment;", "5"},
+		{"import sys; sys.stdin.read()", ""},
+		{"import pickle; pickle.loads(pickle.dumps(A)) is A", "True"},
+		{"import inspect; inspect.getsource(f)", "def f(a, *b, c=1, **d): pass\\n"},
+		{"import os; os.getcwd() == os.environ['HOME']", "True"},
+		{"type(get_ipython()).__name__", "ZMQInteractiveShell"},
+		{"import asyncio\nawait asyncio.sleep(0, 'slept')", "slept"},
+		{"async def w(): return 7\nawait w()", "7"},
+		{"asyncio.run(w())", "7"},
+		{"[await w() for _ in range(2)]", "[7, 7]"},
+		{"async with asyncio.Lock(): y = 4\ny", "4"},
+		{"%pwd", p.home},
+		{"a = %pwd\na", p.home},
+		{"lines = !echo one; echo two\nlines", "['one', 'two']"},
+		{"lines.n", "one\\ntwo"},
+		{"%time 5", ""},
+		{"%env HOME", p.home},
+	} {
+		t.Run(test.code, func(t *testing.T) {
+			if test.want == "" {
+				p.run(test.code)
+				return
+			}
+			if got := p.value(test.code); got != test.want {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+		})
+	}
+}
+
+// lines are numbers as a list that does not fit on a line continues with them.
+func lines(from, to int, indent string) string {
+	var b strings.Builder
+	for i := from; i <= to; i++ {
+		if i > from {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "\n%s%d", indent, i)
+	}
+	return b.String()
+}
+
+func TestCellsThatShowNoValue(t *testing.T) {
+	p := start(t)
+	for _, code := range []string{
+		"1;", "1 ;  # quiet", "x = 1", "None", "def f(): pass", "import os", "pass", "# nothing",
+		"%matplotlib inline", "%config InlineBackend.figure_format = 'retina'", "%load_ext autoreload\n%autoreload 2",
+		"%cd -q /tmp", "with open('/dev/null') as f:\n    f", "input", "!true",
+	} {
+		events := p.run(code)
+		if code == "input" {
+			continue // shows itself; it is there so that the table has one that does
+		}
+		if len(events) != 0 {
+			t.Errorf("%q showed %+v", code, events)
+		}
+	}
+}
+
+func TestOutputOfACell(t *testing.T) {
+	p := start(t)
+	for _, test := range []struct{ code, stdout, stderr string }{
+		{"print('a'); print('b', end='')", "a\nb", ""},
+		{"import sys\nsys.stdout.write('x');", "x", ""},
+		{"sys.stdout.buffer.write(b'\\xe2\\x98'); sys.stdout.buffer.write(b'\\x83\\xff');", "☃\ufffd", ""},
+		{"print('\\ud800|\\udfff')", "\ufffd|\ufffd\n", ""},
+		{"print('\\x00\\x1b[31m')", "\x00\x1b[31m\n", ""},
+		{"import os\nos.system('printf \"\\\\377\\\\n\"');", "\ufffd\n", ""},
+		{"os.write(1, b'raw'); os.write(2, b'err');", "raw", "err"},
+		{"!echo {1+1} $HOME", "2 " + p.home + "\n", ""},
+		{"x = 'val'\n!echo $x {x} {{x}} $$x", "val val {x}\n", ""},
+		{"!echo out; echo err >&2", "out\n", "err\n"},
+		{"!echo one \\\n  two", "one two\n", ""},
+		{"for i in range(2):\n    !echo {i}", "0\n1\n", ""},
+		{"if True:\n    %cd /\nelse:\n    !false", "/\n", ""},
+		{"%cd ~", p.home + "\n", ""},
+		{"%%bash\nx=5\necho $x\necho err >&2", "5\n", "err\n"},
+		{"%%sh\necho sh", "sh\n", ""},
+		{"%%writefile f.txt\nline", "Writing f.txt\n", ""},
+		{"%%writefile -a f.txt\nmore", "Appending to f.txt\n", ""},
+		{"!cat f.txt", "linemore", ""},
+		{"cat f.txt", "linemore", ""},
+		{"%%capture got\nprint('in'); 5", "", ""},
+		{"print(got.stdout, len(got.outputs))", "in\n 1\n", ""},
+		{"%env A=b", "env: A=b\n", ""},
+		{"!echo $A", "b\n", ""},
+		{"import warnings\nwarnings.simplefilter('always')", "", ""},
+		{"with open('script.py', 'w') as f: f.write('import sys\\nz = 1\\nprint(sys.argv[1], __name__)');", "", ""},
+		{"%run script.py arg", "arg __main__\n", ""},
+		{"print(z)", "1\n", ""},
+		{"text = '''\n!echo no\n%pwd\n'''\nprint(text)\n!echo yes", "\n!echo no\n%pwd\n\nyes\n", ""},
+		{"from IPython.utils.capture import capture_output\nwith capture_output() as c: print('hidden')\nprint(len(c.stdout))", "7\n", ""},
+		{"import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as s:\n    !echo hidden\nprint(len(s.getvalue()))", "7\n", ""},
+		{"import logging\nlogging.warning('w')", "", "WARNING:root:w\n"},
+	} {
+		t.Run(test.code, func(t *testing.T) {
+			events := p.run(test.code)
+			if got := output(events, "stdout"); got != test.stdout {
+				t.Errorf("stdout %q, want %q (all: %+v)", got, test.stdout, events)
+			}
+			if got := output(events, "stderr"); got != test.stderr {
+				t.Errorf("stderr %q, want %q", got, test.stderr)
+			}
+		})
+	}
+}
+
+func TestOutputKeepsItsOrder(t *testing.T) {
+	p := start(t)
+	events := p.run("import os, sys\nprint('1'); print('2', file=sys.stderr); os.system('echo 3'); print('4')\n" +
+		"display(5)\nprint('6')\n7")
+	var order strings.Builder
+	for _, e := range events {
+		order.WriteString(strings.TrimSpace(e.Text))
+		order.WriteByte(' ')
+	}
+	if got := strings.Join(strings.Fields(order.String()), " "); got != "1 2 3 4 5 6 7" {
+		t.Errorf("order %q in %+v", got, events)
+	}
+}
+
+func TestProgressIsDeliveredWhileTheCellRuns(t *testing.T) {
+	p := start(t)
+	gate := filepath.Join(p.home, "gate")
+	run := p.begin("c", "import os\nprint('half', end='')\nos.mkfifo('gate')\nopen('gate').read()\nprint(' done')", nil)
+	p.next() // the number of executions
+	if e := p.next(); e.Text != "half" {
+		t.Fatalf("before the end came %+v", e)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := output(p.end("c", run), "stdout"); got != " done\n" {
+		t.Errorf("rest is %q", got)
+	}
+}
+
+func TestClearOutputDeliversTheTextBefore(t *testing.T) {
+	p := start(t)
+	events := p.run("from IPython.display import clear_output\nprint(1); clear_output(wait=True); print(2)")
+	if len(events) != 2 || events[0].Text != "1\n" || events[1].Text != "2\n" {
+		t.Errorf("events %+v", events)
+	}
+}
+
+func TestRepresentations(t *testing.T) {
+	p := start(t)
+	for _, test := range []struct {
+		code  string
+		check func(event) bool
+	}{
+		{"from IPython.display import *\nHTML('<b>')", func(e event) bool { return e.HTML == "<b>" && *e.Main }},
+		{"display(Markdown('# m'))", func(e event) bool { return e.Markdown == "# m" && !*e.Main }},
+		{"Latex('$x$')", func(e event) bool { return e.Latex == "$x$" }},
+		{"Math('x')", func(e event) bool { return e.Latex == "$\\displaystyle x$" }},
+		{"SVG('<?xml?><svg/>')", func(e event) bool { return e.SVG == "<svg/>" }},
+		{"Javascript('x()')", func(e event) bool { return e.JavaScript == "x()" }},
+		{"JSON([1, {'a': None}])", func(e event) bool { return string(e.JSON) == `[1,{"a":null}]` }},
+		{"Image(data=b'\\x89PNG')", func(e event) bool { return e.PNG == "iVBORw==" }},
+		{"Image(url='http://x/y.png')", func(e event) bool { return strings.Contains(e.HTML, "http://x/y.png") }},
+		{"Code('x = 1')", func(e event) bool { return e.Text == "x = 1" }},
+		{"class H:\n  def _repr_html_(self): return '<i>'\n  def _repr_latex_(self): return None\nH()", func(e event) bool { return e.HTML == "<i>" && e.Latex == "" }},
+		{"class M:\n  def _repr_mimebundle_(self, include=None, exclude=None): return {'text/html': 'h', 'x/y': {'z': 1}}, {}\nM()", func(e event) bool { return e.HTML == "h" && string(e.Extra) == `{"x/y":{"z":1}}` }},
+		{"class I:\n  def _ipython_display_(self): display('own')\nI()", func(e event) bool { return e.Text == "own" }},
+		{"class J:\n  def _repr_json_(self): return {'a': 1}\nJ()", func(e event) bool { return string(e.JSON) == `{"a":1}` }},
+		{"class B:\n  def _repr_png_(self): return b'abc'\nB()", func(e event) bool { return e.PNG == "YWJj" }},
+		{"from unittest.mock import MagicMock\nMagicMock()", func(e event) bool { return e.HTML == "" && strings.HasPrefix(e.Text, "<MagicMock id=") }},
+		{"H", func(e event) bool { return e.Text == "__main__.H" && e.HTML == "" }},
+		{"{'a': [1, 2.5, float('nan'), True]}", func(e event) bool { return string(e.JSON) == `{"a":[1,2.5,null,true]}` }},
+		{"{1: 2}", func(e event) bool { return e.JSON == nil && e.Text == "{1: 2}" }},
+		{"[object]", func(e event) bool { return e.JSON == nil }},
+		{"[2**70]", func(e event) bool { return e.JSON == nil }},
+		{"publish_display_data({'text/plain': 'p', 'text/html': 'q'})", func(e event) bool { return e.Text == "p" && e.HTML == "q" }},
+		{"%%html\n<u>", func(e event) bool { return e.HTML == "<u>" }},
+		{"import pandas as pd\npd.DataFrame({'t': pd.to_datetime(['2024-01-02']), 'n': [None]})", func(e event) bool {
+			return string(e.Data) == `{"t":["2024-01-02T00:00:00"],"n":[null]}` && strings.Contains(e.HTML, "2024-01-02")
+		}},
+		{"pd.Series([1])", func(e event) bool { return e.Text == "0    1\ndtype: int64" && e.Data == nil }},
+		{"get_ipython().display_formatter.formatters['text/html'].for_type(complex, lambda v: '<c>')\n1j", func(e event) bool { return e.HTML == "<c>" }},
+	} {
+		t.Run(test.code, func(t *testing.T) {
+			events := p.run(test.code)
+			if len(events) != 1 || !test.check(events[0]) {
+				t.Errorf("got %+v", events)
+			}
+		})
+	}
+}
+
+func TestFailingRepresentationsHarmNothing(t *testing.T) {
+	p := start(t)
+	events := p.run("class C:\n  def _repr_html_(self): 1/0\nC()")
+	if got := results(events); len(got) != 1 || !strings.HasPrefix(got[0].Text, "<__main__.C at 0x") {
+		t.Errorf("no text in place of the HTML: %+v", events)
+	}
+	if output(events, "stderr") != "ZeroDivisionError: division by zero\n" {
+		t.Errorf("nothing said: %+v", events)
+	}
+	if e := p.fails("class D:\n  def __repr__(self): 1/0\nD()"); e.Name != "ZeroDivisionError" {
+		t.Errorf("error %+v", e)
+	}
+	if e := p.fails("class E:\n  def _ipython_display_(self): raise SystemExit(2)\nE()"); e.Name != "SystemExit" {
+		t.Errorf("error %+v", e)
+	}
+	if got := p.value("'alive'"); got != "alive" {
+		t.Errorf("then %q", got)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	p := start(t)
+	p.value("10")
+	p.value("20")
+	for _, test := range [][2]string{
+		{"_, __, In[1], Out[2], _1, _i1", "(20, 10, '10', 20, 10, '10')"},
+		{"_i, _ii", "('_, __, In[1], Out[2], _1, _i1', '20')"},
+	} {
+		if got := p.value(test[0]); got != test[1] {
+			t.Errorf("%s is %q, want %q", test[0], got, test[1])
+		}
+	}
+	p.ok("_ = 'mine'")
+	p.value("30")
+	if got := p.value("_"); got != "mine" {
+		t.Errorf("_ of the user became %q", got)
+	}
+}
+
+func TestEnvironmentVariablesHoldForOneRun(t *testing.T) {
+	p := start(t)
+	p.ok("import os\nos.environ['KEPT'] = 'before'")
+	with := map[string]any{"env_vars": map[string]string{"KEPT": "run", "NEW": "n"}}
+	events := p.end("c", p.begin("c", "os.environ['KEPT'], os.environ['NEW']", with))
+	if got := results(events); len(got) != 1 || got[0].Text != "('run', 'n')" {
+		t.Errorf("in the run: %+v", events)
+	}
+	if got := p.value("os.environ['KEPT'], os.environ.get('NEW')"); got != "('before', None)" {
+		t.Errorf("after the run: %s", got)
+	}
+}
+
+func TestBash(t *testing.T) {
+	p := start(t)
+	bash := map[string]any{"language": "bash", "env_vars": map[string]string{"V": "v"}}
+	events := p.end("c", p.begin("c", "echo $V; pwd; echo err >&2", bash))
+	if output(events, "stdout") != "v\n"+p.home+"\n" || output(events, "stderr") != "err\n" {
+		t.Errorf("events %+v", events)
+	}
+	events = p.end("c", p.begin("c", "exit 3", bash))
+	if last := events[len(events)-1]; last.Name != "CalledProcessError" || !strings.Contains(last.Value, "exit status 3") ||
+		strings.Contains(last.Traceback, "File") {
+		t.Errorf("error %+v", last)
+	}
+	p.create("b", map[string]any{"language": "bash"})
+	events = p.end("b", p.begin("b", "echo in $BASH_VERSION | cut -c1-2", nil))
+	if output(events, "stdout") != "in\n" {
+		t.Errorf("bash context: %+v", events)
+	}
+}
+
+func TestTasksGoOnBetweenCells(t *testing.T) {
+	p := start(t)
+	gate := filepath.Join(p.home, "gate")
+	p.run("import asyncio, os\nos.mkfifo('gate')\nasync def work():\n    await asyncio.sleep(0.01)\n" +
+		"    open('gate', 'w').close()\n    return 'worked'\ntask = asyncio.create_task(work())")
+	if _, err := os.ReadFile(gate); err != nil { // awaits the task, with no cell running
+		t.Fatal(err)
+	}
+	if got := p.value("await task"); got != "worked" {
+		t.Errorf("task gave %q", got)
+	}
+}
+
+func TestTextBetweenRunsComesWithTheNext(t *testing.T) {
+	p := start(t)
+	gate := filepath.Join(p.home, "gate")
+	p.ok("import os, threading\nos.mkfifo('gate')\ndef late():\n    open('gate').read(); print('late'); open('gate', 'w').close()\n" +
+		"threading.Thread(target=late).start()")
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.ReadFile(gate); err != nil {
+		t.Fatal(err)
+	}
+	events := p.run("print('now')")
+	if got := output(events, "stdout"); got != "late\nnow\n" {
+		t.Errorf("output %q", got)
+	}
+}
+
+func TestErrorsCarryEveryKindOfText(t *testing.T) {
+	p := start(t)
+	if e := p.fails("raise ValueError('\\ud800|\\x00|\\u2028')"); e.Value != "\ufffd|\x00|\u2028" {
+		t.Errorf("error %+q", e.Value)
+	}
+}
