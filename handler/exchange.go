@@ -60,6 +60,8 @@ type exchange struct {
 	usage    []byte
 	log      executions
 	last     failure
+
+	answered *answered // what an Idempotency-Key can get again
 }
 
 // pastTurn is a turn that the client does not see, and what came of its calls.

@@ -119,7 +119,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	case !run:
 		return h.pass(w, r, next, req)
 	}
-	return x.run()
+	return x.once()
 }
 
 // isChat says whether a request may be ours by all but its body.

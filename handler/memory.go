@@ -17,10 +17,8 @@ package handler
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"hash"
-	"io"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -141,14 +139,7 @@ func newConversation(x *exchange) conversation {
 	return h
 }
 
-func (h conversation) write(parts ...string) {
-	for _, p := range parts {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
-		h.hash.Write(length[:])
-		_, _ = io.WriteString(h.hash, p) // a hash never fails
-	}
-}
+func (h conversation) write(parts ...string) { hashParts(h.hash, parts...) }
 
 // add takes the next message. It is false when it is no JSON.
 func (h conversation) add(raw []byte) bool {

@@ -58,7 +58,7 @@ func newReply(x *exchange) reply {
 	if x.req.Stream {
 		return newStreamed(x)
 	}
-	return &whole{w: x.w, completion: wire.Completion{Tools: &x.tools}}
+	return &whole{x: x, w: x.w, completion: wire.Completion{Tools: &x.tools}}
 }
 
 // ownAnswer are headers of the upstream's answer that do not hold for ours.
@@ -102,6 +102,7 @@ func errorObject(r *response) []byte {
 
 // whole is an answer in one piece.
 type whole struct {
+	x          *exchange
 	w          http.ResponseWriter
 	completion wire.Completion
 }
@@ -117,8 +118,10 @@ func (n *whole) hide(a *wire.Answer)                              { n.completion
 func (n *whole) fail(e *refusal) error                            { return e.write(n.w) }
 
 func (n *whole) finish(res result, o wire.Outcome) error {
+	body := n.completion.Final(res.whole, res.answer, o)
+	n.x.answered = &answered{header: res.header, body: body}
 	copyHeader(n.w.Header(), res.header)
-	return writeJSON(n.w, http.StatusOK, n.completion.Final(res.whole, res.answer, o))
+	return writeJSON(n.w, http.StatusOK, body)
 }
 
 func (n *whole) refuse(r *response, plain bool) error {

@@ -25,6 +25,7 @@ import (
 
 // streamed is an answer as a stream of server-sent events.
 type streamed struct {
+	x      *exchange
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	stream wire.Stream
@@ -38,7 +39,7 @@ type streamed struct {
 
 func newStreamed(x *exchange) *streamed {
 	s := &streamed{
-		w: x.w, rc: http.NewResponseController(x.w),
+		x: x, w: x.w, rc: http.NewResponseController(x.w),
 		stream: wire.Stream{Tools: &x.tools, IncludeUsage: x.req.IncludeUsage()},
 	}
 	s.beat = &heartbeat{every: x.h.Keepalive, s: s}
@@ -84,6 +85,7 @@ func (s *streamed) finish(res result, o wire.Outcome) error {
 	if err := s.begin(res.header); err != nil {
 		return err
 	}
+	s.x.answered = &answered{}
 	s.stream.Finish(res.answer, o.Finish, o.Usage)
 	return s.flush()
 }

@@ -1,0 +1,222 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package handler
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// What is kept of answers to requests with an Idempotency-Key.
+const (
+	replayFor      = time.Minute
+	maxReplays     = 1000     // answers and running requests
+	maxReplayBytes = 64 << 20 // of all answers together
+	maxKeyLength   = 255
+)
+
+// replays are the answers of the process: they outlive configurations.
+var replays = newReplayTable()
+
+// replayTable has the requests with an Idempotency-Key that run, and the
+// answers of those that have ended lately, so that a client which sends a
+// request again does not have its code run again. It is safe for concurrent
+// use.
+type replayTable struct {
+	mu    sync.Mutex
+	byKey *simplelru.LRU[replayKey, *replay]
+	bytes int
+}
+
+// replayKey is a hash of everything that makes two requests the same one, but
+// for the body.
+type replayKey [sha256.Size]byte
+
+// replay is a request that runs or has run.
+type replay struct {
+	body   [sha256.Size]byte
+	stream bool
+	ended  chan struct{} // closed when it has run
+
+	// Set before ended is closed.
+	answer *answered // nil if it cannot be given again
+	until  time.Time
+}
+
+// answered is an answer that can be given again.
+type answered struct {
+	header http.Header
+	body   []byte
+}
+
+func newReplayTable() *replayTable {
+	t := &replayTable{}
+	byKey, err := simplelru.NewLRU(maxReplays, func(_ replayKey, r *replay) { t.bytes -= r.size() })
+	if err != nil {
+		panic(err) // the size is a positive constant
+	}
+	t.byKey = byKey
+	return t
+}
+
+func (r *replay) size() int {
+	if r.answer == nil {
+		return 0
+	}
+	return len(r.answer.body)
+}
+
+// begin registers a request, or returns the one that it repeats.
+func (t *replayTable) begin(key replayKey, r *replay) (earlier *replay) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expire()
+	if earlier, ok := t.byKey.Get(key); ok && (earlier.until.IsZero() || time.Now().Before(earlier.until)) {
+		return earlier
+	}
+	t.byKey.Remove(key)
+	t.byKey.Add(key, r)
+	return nil
+}
+
+// expire removes what is too old, from the oldest on.
+func (t *replayTable) expire() {
+	for {
+		key, r, ok := t.byKey.GetOldest()
+		if !ok || r.until.IsZero() || time.Now().Before(r.until) {
+			return
+		}
+		t.byKey.Remove(key)
+	}
+}
+
+// end notes that a request has run. Without an answer that can be given again
+// the next request with the key is a new one.
+func (t *replayTable) end(key replayKey, r *replay, answer *answered) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	defer close(r.ended)
+	if have, ok := t.byKey.Peek(key); !ok || have != r {
+		return // it had to make room
+	}
+	if answer == nil {
+		t.byKey.Remove(key)
+		return
+	}
+	r.answer, r.until = answer, time.Now().Add(replayFor)
+	t.byKey.Get(key) // from now on its age counts
+	for t.bytes += r.size(); t.bytes > maxReplayBytes; {
+		if _, _, ok := t.byKey.RemoveOldest(); !ok {
+			return
+		}
+	}
+}
+
+// once carries a request out, unless it repeats one: then it gets the answer of
+// that. It does so for callers that can be told from others.
+func (x *exchange) once() error {
+	name := x.r.Header.Get("Idempotency-Key")
+	if name == "" || x.caller.Kind == "ip" {
+		return x.run()
+	}
+	if len(name) > maxKeyLength {
+		return refuse(http.StatusBadRequest, "", "The header Idempotency-Key is longer than %d bytes. Send a shorter one.", maxKeyLength).write(x.w)
+	}
+	key := x.replayKey(name)
+	for {
+		mine := &replay{body: x.bodyHash(), stream: x.req.Stream, ended: make(chan struct{})}
+		earlier := replays.begin(key, mine)
+		if earlier == nil {
+			defer func() { replays.end(key, mine, x.answered) }()
+			return x.run()
+		}
+		answer, refused := earlier.repeat(x.r.Context(), mine)
+		switch {
+		case refused != nil:
+			return refused.write(x.w)
+		case answer != nil:
+			return answer.write(x.w)
+		case x.r.Context().Err() != nil:
+			return nil
+		}
+		// The earlier one has failed: this is its retry.
+	}
+}
+
+// repeat waits for the answer to a request that r is sent again of. Neither
+// answer nor refusal means that there is none.
+func (r *replay) repeat(ctx context.Context, again *replay) (*answered, *refusal) {
+	switch {
+	case r.body != again.body:
+		return nil, refuse(http.StatusUnprocessableEntity, "", "The Idempotency-Key was used for a request with another body. Use a new key for a new request.")
+	case r.stream || again.stream:
+		return nil, refuse(http.StatusConflict, "", "A request with this Idempotency-Key runs or has just run, and an answer that is streamed cannot be given again.")
+	}
+	select {
+	case <-r.ended:
+		return r.answer, nil
+	case <-ctx.Done():
+		return nil, nil
+	}
+}
+
+func (a *answered) write(w http.ResponseWriter) error {
+	copyHeader(w.Header(), a.header)
+	w.Header().Set("Idempotent-Replayed", "true")
+	return writeJSON(w, http.StatusOK, a.body)
+}
+
+// credentials are headers by which upstreams and gateways tell callers apart.
+var credentials = append([]string{"Cookie", "Proxy-Authorization", "Openai-Organization", "Openai-Project"}, keyHeaders...)
+
+// replayKey hashes what a request must have in common with an earlier one. The
+// pool stands for the handler, which a reload replaces.
+func (x *exchange) replayKey(name string) replayKey {
+	h := sha256.New()
+	hashParts(h, name, fmt.Sprintf("%p", x.h.Pool), x.h.ToolName, x.caller.Kind, x.caller.Value, x.session,
+		x.r.Method, x.r.Host, x.r.URL.Path, x.r.URL.RawQuery)
+	for _, header := range credentials {
+		hashParts(h, header)
+		hashParts(h, x.r.Header[header]...)
+	}
+	return replayKey(h.Sum(nil))
+}
+
+func (x *exchange) bodyHash() (sum [sha256.Size]byte) {
+	h := sha256.New()
+	// A hash takes everything that it is given.
+	_, _ = x.req.Body().Segments().WriteTo(h)
+	h.Sum(sum[:0])
+	return sum
+}
+
+// hashParts adds texts to a hash so that no two lists of them are the same.
+func hashParts(h hash.Hash, parts ...string) {
+	var length [8]byte
+	for _, p := range parts {
+		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
+		h.Write(length[:])
+		_, _ = io.WriteString(h, p) // a hash never fails
+	}
+}
