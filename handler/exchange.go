@@ -60,6 +60,7 @@ type exchange struct {
 	usage    []byte
 	log      executions
 	last     failure
+	report   report
 
 	answered *answered // what an Idempotency-Key can get again
 }
@@ -70,11 +71,15 @@ type pastTurn struct {
 	calls     []*wire.Call
 	arguments [][]byte // in JSON, for each call
 	results   [][]byte // tool messages, of the calls that are not the client's
+	echo      []byte   // the assistant's message; nil when it has to be made
 }
 
 // messages returns the turn as the upstream gets it.
 func (p *pastTurn) messages(without wire.Dropped) [][]byte {
-	return append([][]byte{p.answer.Echo(p.calls, p.arguments, without)}, p.results...)
+	if p.echo == nil {
+		p.echo = p.answer.Echo(p.calls, p.arguments, without)
+	}
+	return append([][]byte{p.echo}, p.results...)
 }
 
 // run carries the request out.
@@ -90,14 +95,17 @@ func (x *exchange) run() error {
 	x.recalled = remembered.recall(x)
 	x.reply = newReply(x)
 	defer x.reply.close()
+	x.report.outcome = outcomeCanceled // unless it comes to something else
+	defer x.tell()
 	for {
 		res := x.ask()
 		switch {
 		case res.ended:
 			return res.err
 		case res.failed != nil:
-			return x.reply.fail(res.failed)
+			return x.fail(res.failed)
 		case res.refused != nil:
+			x.report.outcome = outcomeUpstreamError
 			return x.reply.refuse(res.refused, len(x.past) == 0)
 		}
 		x.usage = wire.SumUsage(x.usage, res.answer.Usage)
@@ -114,11 +122,12 @@ func (x *exchange) step(res result) (again bool, err error) {
 	a := res.answer
 	switch {
 	case a.Failure != nil:
+		x.report.outcome = outcomeUpstreamError
 		return false, x.reply.failure(a.Failure)
 	case a.Damaged:
-		return false, x.reply.fail(broken())
+		return false, x.fail(broken())
 	case res.whole == nil && a.Cut():
-		return false, x.reply.fail(refuse(http.StatusBadGateway, "", "The upstream ended its answer before it was complete."))
+		return false, x.fail(refuse(http.StatusBadGateway, "", "The upstream ended its answer before it was complete."))
 	}
 	a.Settle(x.ids)
 	ours, clients := x.divide(a)
@@ -140,6 +149,12 @@ func (x *exchange) step(res result) (again bool, err error) {
 	return true, x.reply.flush()
 }
 
+// fail ends the exchange with an error of our own.
+func (x *exchange) fail(e *refusal) error {
+	x.report.failed(e)
+	return x.reply.fail(e)
+}
+
 // divide tells the calls of the client from those that are answered here: of
 // our tool, and of tools that nobody has.
 func (x *exchange) divide(a *wire.Answer) (ours, clients []*wire.Call) {
@@ -155,6 +170,10 @@ func (x *exchange) divide(a *wire.Answer) (ours, clients []*wire.Call) {
 
 // finish gives the answer to the client.
 func (x *exchange) finish(res result, clients []*wire.Call, hidden bool) error {
+	x.report.outcome = outcomeAnswered
+	if len(clients) > 0 {
+		x.report.outcome = outcomeClientCalls
+	}
 	return x.reply.finish(res, wire.Outcome{
 		Finish:   finishReason(res.answer, len(clients) > 0, hidden),
 		Usage:    x.usage,
@@ -186,7 +205,7 @@ func (x *exchange) interrupted(err error) error {
 		return nil
 	}
 	x.h.Logger.Info("request ended while code ran", zap.Error(err))
-	return x.reply.fail(x.timedOut())
+	return x.fail(x.timedOut())
 }
 
 func (x *exchange) timedOut() *refusal {

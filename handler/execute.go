@@ -145,6 +145,10 @@ func (x *exchange) runCode(program wire.Program) (string, error) {
 	}
 	var rec record
 	outcome := x.handle.Run(x.ctx, program.Code, rec.add)
+	x.report.executions++
+	x.report.sandbox = outcome.SandboxID
+	x.report.sandboxTime += outcome.Waited + outcome.Ran
+	x.h.Metrics.ran(outcome, rec.raised, rec.text.Len())
 	if err := x.ctx.Err(); err != nil {
 		return "", err
 	}

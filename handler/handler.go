@@ -44,11 +44,13 @@ const (
 	OfferAlways
 )
 
-// Config is what a Handler works by. Every field but Identity and SessionID
-// has to be set; the defaults are those of the module.
+// Config is what a Handler works by. Every field but Metrics, Identity and
+// SessionID has to be set; the defaults are those of the module.
 type Config struct {
 	// Pool has the sandboxes. The handler does not close it.
 	Pool *session.Pool
+	// Metrics counts what happens; nil for none.
+	Metrics *Metrics
 	// Logger gets what an operator has to know.
 	Logger *zap.Logger
 	// Offer says which requests get the tool.
@@ -115,7 +117,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	x := &exchange{h: h, w: w, r: r, next: next, req: req}
 	switch refusal, run := x.admit(); {
 	case refusal != nil:
-		return refusal.write(w)
+		return x.refuse(refusal)
 	case !run:
 		return h.pass(w, r, next, req)
 	}

@@ -141,7 +141,7 @@ func (x *exchange) once() error {
 		return x.run()
 	}
 	if len(name) > maxKeyLength {
-		return refuse(http.StatusBadRequest, "", "The header Idempotency-Key is longer than %d bytes. Send a shorter one.", maxKeyLength).write(x.w)
+		return x.refuse(refuse(http.StatusBadRequest, "", "The header Idempotency-Key is longer than %d bytes. Send a shorter one.", maxKeyLength))
 	}
 	key := x.replayKey(name)
 	for {
@@ -154,8 +154,10 @@ func (x *exchange) once() error {
 		answer, refused := earlier.repeat(x.r.Context(), mine)
 		switch {
 		case refused != nil:
-			return refused.write(x.w)
+			return x.refuse(refused)
 		case answer != nil:
+			x.report.outcome = outcomeReplayed
+			x.tell()
 			return answer.write(x.w)
 		case x.r.Context().Err() != nil:
 			return nil

@@ -43,6 +43,7 @@ func (x *exchange) ask() result {
 		}
 		if wait, ok := transient(res, retries); ok && retries < maxRetries {
 			retries++
+			x.h.Metrics.retry(retryTransient)
 			if !sleep(x.ctx, wait) {
 				return res
 			}
@@ -50,6 +51,7 @@ func (x *exchange) ask() result {
 		}
 		if !adapted && res.refused != nil && x.adapt(res.refused) {
 			adapted = true
+			x.h.Metrics.retry(retryEcho)
 			continue
 		}
 		return res
@@ -112,17 +114,29 @@ func (x *exchange) adapt(r *response) bool {
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity {
 		return false
 	}
+	name := x.namedField(r.body)
+	switch {
+	case name != "":
+		x.without.Names = append(x.without.Names, name)
+	case contentWord.Match(r.body) && !x.without.FlipContent:
+		x.without.FlipContent = true
+	default:
+		return false
+	}
+	for i := range x.past {
+		x.past[i].echo = nil
+	}
+	return true
+}
+
+// namedField returns the member of an echo that a text names, "" for none.
+func (x *exchange) namedField(text []byte) string {
 	for i := range x.past {
 		for _, name := range x.past[i].answer.Fields() {
-			if bytes.Contains(r.body, []byte(name)) {
-				x.without.Names = append(x.without.Names, name)
-				return true
+			if bytes.Contains(text, []byte(name)) {
+				return name
 			}
 		}
 	}
-	if contentWord.Match(r.body) && !x.without.FlipContent {
-		x.without.FlipContent = true
-		return true
-	}
-	return false
+	return ""
 }

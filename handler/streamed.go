@@ -197,5 +197,6 @@ func (b *heartbeat) tick() time.Duration {
 	if b.s.writeLocked(keepAlive) != nil {
 		return time.Hour // the request is about to end
 	}
+	b.s.x.h.Metrics.keepalive()
 	return b.every
 }

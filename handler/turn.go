@@ -82,12 +82,18 @@ func (t *turn) take() result {
 	t.answer = &wire.Answer{}
 	c := &capture{turn: t, header: make(http.Header)}
 	body := x.body()
+	begun := time.Now()
+	x.report.turns++
 	err := x.origin.send(ctx, c, body, body.Len(), x.h.sessionHeader, x.next)
 	if t.ending != nil {
 		t.ending.Stop()
 	}
+	x.report.modelTime += time.Since(begun)
 	if t.over.Load() && x.ctx.Err() == nil {
 		err = nil
+	}
+	if c.status != http.StatusOK && x.r.Context().Err() == nil {
+		x.h.Metrics.upstreamError(c.status)
 	}
 	return t.result(c, err)
 }
@@ -100,6 +106,7 @@ func (t *turn) result(c *capture, err error) result {
 	case c.form == foreign && errors.Is(err, errAborted):
 		panic(http.ErrAbortHandler) // a part of it has gone out
 	case c.form == foreign:
+		x.report.outcome = outcomeUpstreamError
 		return result{ended: true, err: err}
 	case x.r.Context().Err() != nil:
 		return result{ended: true}

@@ -1,0 +1,123 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package handler
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// Outcomes of a request with the tool, as metrics, logs and placeholders have
+// them.
+const (
+	outcomeAnswered      = "answered"       // the model has answered
+	outcomeClientCalls   = "client_calls"   // it calls tools of the client
+	outcomeRefused       = "refused"        // the gateway did not carry it out
+	outcomeUpstreamError = "upstream_error" // the upstream answered with an error, or did not
+	outcomeTimeout       = "timeout"        // request_timeout
+	outcomeCanceled      = "canceled"       // the client has gone
+	outcomeReplayed      = "replayed"       // answered from an earlier request with the same Idempotency-Key
+)
+
+// report is what an operator wants to know of a request.
+type report struct {
+	outcome     string
+	session     string // short hashes
+	identity    string
+	sandbox     string
+	turns       int
+	executions  int
+	modelTime   time.Duration
+	sandboxTime time.Duration
+	tokens      tokens
+}
+
+// tokens are those of all turns.
+type tokens struct {
+	Prompt     float64 `json:"prompt_tokens"`
+	Completion float64 `json:"completion_tokens"`
+}
+
+// hashLength is how much of a key is shown: enough to tell callers apart.
+const hashLength = 12
+
+func short(key string) string { return key[:min(hashLength, len(key))] }
+
+// tell reports the request: in the access log, in placeholders and in metrics.
+func (x *exchange) tell() {
+	rep := &x.report
+	if x.handle != nil {
+		session, caller := x.handle.Keys()
+		rep.session, rep.identity = short(session), short(caller)
+	}
+	if len(x.usage) > 0 {
+		// A usage of another form counts as none.
+		_ = json.Unmarshal(x.usage, &rep.tokens)
+	}
+	x.h.Metrics.ended(rep)
+	ctx := x.r.Context()
+	if fields, ok := ctx.Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
+		fields.Set(zap.Object("code_interpreter", rep))
+	}
+	if repl, ok := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+		for name, value := range rep.values() {
+			repl.Set("http.code_interpreter."+name, value)
+		}
+	}
+}
+
+func (r *report) values() map[string]any {
+	return map[string]any{
+		"outcome": r.outcome, "session": r.session, "identity": r.identity, "sandbox": r.sandbox,
+		"turns": r.turns, "executions": r.executions,
+		"model_ms": r.modelTime.Milliseconds(), "sandbox_ms": r.sandboxTime.Milliseconds(),
+	}
+}
+
+// refuse answers a request that is not carried out, and reports it.
+func (x *exchange) refuse(e *refusal) error {
+	x.report.outcome = outcomeRefused
+	x.tell()
+	return e.write(x.w)
+}
+
+// failed reports how a request ended that the gateway could not answer.
+func (r *report) failed(e *refusal) {
+	if e.status == http.StatusGatewayTimeout {
+		r.outcome = outcomeTimeout
+	} else {
+		r.outcome = outcomeUpstreamError
+	}
+}
+
+// MarshalLogObject writes the report into a log entry.
+func (r *report) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	enc.AddString("outcome", r.outcome)
+	enc.AddString("session", r.session)
+	enc.AddString("identity", r.identity)
+	enc.AddString("sandbox", r.sandbox)
+	enc.AddInt("turns", r.turns)
+	enc.AddInt("executions", r.executions)
+	enc.AddDuration("model_time", r.modelTime)
+	enc.AddDuration("sandbox_time", r.sandboxTime)
+	return nil
+}
