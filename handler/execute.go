@@ -144,7 +144,9 @@ func (x *exchange) runCode(program wire.Program) (string, error) {
 		return "", err
 	}
 	var rec record
+	span := x.startExecution()
 	outcome := x.handle.Run(x.ctx, program.Code, rec.add)
+	endExecution(span, outcome)
 	x.report.executions++
 	x.report.sandbox = outcome.SandboxID
 	x.report.sandboxTime += outcome.Waited + outcome.Ran

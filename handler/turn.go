@@ -84,6 +84,7 @@ func (t *turn) take() result {
 	body := x.body()
 	begun := time.Now()
 	x.report.turns++
+	ctx, span := x.startTurn(ctx)
 	err := x.origin.send(ctx, c, body, body.Len(), x.h.sessionHeader, x.next)
 	if t.ending != nil {
 		t.ending.Stop()
@@ -92,6 +93,7 @@ func (t *turn) take() result {
 	if t.over.Load() && x.ctx.Err() == nil {
 		err = nil
 	}
+	endTurn(span, c.status, err)
 	if c.status != http.StatusOK && x.r.Context().Err() == nil {
 		x.h.Metrics.upstreamError(c.status)
 	}

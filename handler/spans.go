@@ -1,0 +1,73 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package handler
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
+)
+
+// tracer is the name of our spans' scope.
+const tracer = "github.com/caddy-code-interpreter/caddy-code-interpreter"
+
+// startSpan starts a span below that of the request. Without the tracing
+// directive it costs nothing and leads nowhere. Names and attributes are those
+// of the semantic conventions for generative AI:
+// https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
+func startSpan(ctx context.Context, name string, kind trace.SpanKind, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
+	return trace.SpanFromContext(ctx).TracerProvider().Tracer(tracer).
+		Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+}
+
+// startTurn starts the span of a request to the upstream.
+func (x *exchange) startTurn(ctx context.Context) (context.Context, trace.Span) {
+	return startSpan(ctx, "chat", trace.SpanKindClient,
+		attribute.String("gen_ai.operation.name", "chat"), attribute.Int("code_interpreter.turn", x.report.turns))
+}
+
+// endTurn ends it.
+func endTurn(span trace.Span, status int, err error) {
+	span.SetAttributes(attribute.Int("http.response.status_code", status))
+	if err != nil {
+		span.SetStatus(codes.Error, "the upstream did not answer to the end")
+	}
+	span.End()
+}
+
+// startExecution starts the span of a program.
+func (x *exchange) startExecution() trace.Span {
+	_, span := startSpan(x.ctx, "execute_tool code_interpreter", trace.SpanKindInternal,
+		attribute.String("gen_ai.operation.name", "execute_tool"),
+		attribute.String("gen_ai.tool.name", "code_interpreter"), attribute.String("gen_ai.tool.type", "extension"))
+	return span
+}
+
+// endExecution ends it.
+func endExecution(span trace.Span, o session.Outcome) {
+	span.SetAttributes(
+		attribute.String("code_interpreter.status", o.Status.String()),
+		attribute.String("code_interpreter.sandbox", o.SandboxID),
+		attribute.Int64("code_interpreter.waited_ms", o.Waited.Milliseconds()),
+		attribute.Int64("code_interpreter.ran_ms", o.Ran.Milliseconds()))
+	if o.Status != session.Done {
+		span.SetStatus(codes.Error, o.Status.String())
+	}
+	span.End()
+}
