@@ -18,7 +18,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"hash"
 	"io"
 	"net/http"
@@ -26,6 +25,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
 // What is kept of answers to requests with an Idempotency-Key.
@@ -49,9 +50,12 @@ type replayTable struct {
 	bytes int
 }
 
-// replayKey is a hash of everything that makes two requests the same one, but
-// for the body.
-type replayKey [sha256.Size]byte
+// replayKey is everything that makes two requests the same one, but for the
+// body.
+type replayKey struct {
+	pool *session.Pool // stands for the handler, which a reload replaces
+	sum  [sha256.Size]byte
+}
 
 // replay is a request that runs or has run.
 type replay struct {
@@ -192,17 +196,16 @@ func (a *answered) write(w http.ResponseWriter) error {
 // credentials are headers by which upstreams and gateways tell callers apart.
 var credentials = append([]string{"Cookie", "Proxy-Authorization", "Openai-Organization", "Openai-Project"}, keyHeaders...)
 
-// replayKey hashes what a request must have in common with an earlier one. The
-// pool stands for the handler, which a reload replaces.
+// replayKey hashes what a request must have in common with an earlier one.
 func (x *exchange) replayKey(name string) replayKey {
 	h := sha256.New()
-	hashParts(h, name, fmt.Sprintf("%p", x.h.Pool), x.h.ToolName, x.caller.Kind, x.caller.Value, x.session,
+	hashParts(h, name, x.h.ToolName, x.caller.Kind, x.caller.Value, x.session,
 		x.r.Method, x.r.Host, x.r.URL.Path, x.r.URL.RawQuery)
 	for _, header := range credentials {
 		hashParts(h, header)
 		hashParts(h, x.r.Header[header]...)
 	}
-	return replayKey(h.Sum(nil))
+	return replayKey{pool: x.h.Pool, sum: [sha256.Size]byte(h.Sum(nil))}
 }
 
 func (x *exchange) bodyHash() (sum [sha256.Size]byte) {
