@@ -147,6 +147,7 @@ func TestOutputOfACell(t *testing.T) {
 		{"print(z)", "1\n", ""},
 		{"text = '''\n!echo no\n%pwd\n'''\nprint(text)\n!echo yes", "\n!echo no\n%pwd\n\nyes\n", ""},
 		{"from IPython.utils.capture import capture_output\nwith capture_output() as c: print('hidden')\nprint(len(c.stdout))", "7\n", ""},
+		{"for i in range(3):\n    print(i)\n    !echo $i$i", "0\n00\n1\n11\n2\n22\n", ""},
 		{"import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as s:\n    !echo hidden\nprint(len(s.getvalue()))", "7\n", ""},
 		{"import logging\nlogging.warning('w')", "", "WARNING:root:w\n"},
 	} {

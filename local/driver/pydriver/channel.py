@@ -17,7 +17,8 @@
 The pipe carries UTF-8 text with control marks between. A mark is the byte
 0xFF, which no UTF-8 text contains, and a letter: ``o`` and ``e`` say that the
 text which follows is stdout or stderr, ``j`` that one line of JSON follows,
-``f`` that the text so far is to be delivered now. So text, the bulk of the
+``f`` that the text so far is to be delivered now, ``s`` that the kernel waits
+for a byte in answer. So text, the bulk of the
 traffic, needs no parsing on either side, and a reader that finds rubbish is
 in step again at the next mark.
 """
@@ -39,8 +40,9 @@ _encode_json = json.JSONEncoder(separators=(",", ":")).encode
 class Channel:
     """The kernel's end of the pipe. In forked children it has no events."""
 
-    def __init__(self, fd):
+    def __init__(self, fd, answers):
         self._fd = fd
+        self._answers = answers
         self._lock = RLock()
         self._current = None
         self.guard = _NoGuard()
@@ -99,6 +101,20 @@ class Channel:
         """Asks the supervisor to deliver the text so far as its own event."""
         if self._fd >= 0:
             self._raw(MARK + b"f")
+
+    def sync(self):
+        """Waits until the supervisor has everything that was sent so far.
+
+        What a program says that is started now then comes after it, although
+        it goes another way.
+        """
+        if self._fd < 0:
+            return
+        self._raw(MARK + b"s")
+        try:
+            os.read(self._answers, 1)
+        except OSError:
+            os._exit(70)
 
     def _raw(self, data):
         with self.guard, self._lock:

@@ -21,7 +21,7 @@ import sys
 import types
 from _thread import get_ident
 
-from . import channel, hooks, shell, system
+from . import channel, hooks, shell, spawning, system
 
 COMMAND_CHUNK = 1 << 16
 
@@ -44,11 +44,19 @@ def prepare(preload):
     return failures
 
 
-def main(commands, events, out, err, inherited, cwd):
+class Ends:
+    """A kernel's ends of the pipes between it and its supervisor."""
+
+    def __init__(self, commands, answers, events, out, err):
+        self.commands, self.answers, self.events = commands, answers, events
+        self.out, self.err = out, err
+
+
+def main(ends, inherited, cwd):
     """Runs a kernel in a forked process. It does not return."""
     try:
-        _become_kernel(out, err, inherited)
-        link = channel.Channel(events)
+        _become_kernel(ends.out, ends.err, inherited)
+        link = channel.Channel(ends.events, ends.answers)
         interrupts = Interrupts()
         link.guard = interrupts
         sys.stdout = sys.__stdout__ = channel.TextStream(link, "stdout")
@@ -60,7 +68,8 @@ def main(commands, events, out, err, inherited, cwd):
             os.chdir("/")
         interpreter = shell.Shell(link, interrupts, _main_module())
         hooks.after_import("threading", interpreter.adopt_threads)
-        _serve(commands, link, interrupts, interpreter)
+        spawning.announce(link.sync)
+        _serve(ends.commands, link, interrupts, interpreter)
     finally:
         # Whatever happened, nobody but the user could see it here; the
         # supervisor sees that the kernel is gone and reports that.
@@ -101,19 +110,27 @@ class Interrupts:
         self._main = get_ident()
         self._depth = 0
         self._pending = False
+        self._early = False
         self.arm()
 
     def arm(self):
-        """Takes SIGINT, also from code that has taken it before."""
+        """Prepares for a run: takes SIGINT, also from code that has taken it."""
+        self._early = False
         signal.signal(signal.SIGINT, self._handle)
 
     def _handle(self, number, frame):
         if not self.active:
+            self._early = True
             return
         if self._depth:
             self._pending = True
             return
         raise KeyboardInterrupt
+
+    def begin(self):
+        """Makes up for a SIGINT that came before the user's code began."""
+        if self._early:
+            raise KeyboardInterrupt
 
     def __enter__(self):
         if get_ident() == self._main:

@@ -62,8 +62,9 @@ class LineTooLong(Exception):
 class Relay:
     """Turns one kernel's bytes into events."""
 
-    def __init__(self, emit, ended):
+    def __init__(self, emit, ended, synced):
         self._emit = emit  # called with each event, a dict without context and run
+        self._synced = synced  # called when the kernel waits for an answer
         self._ended = ended  # called with the serial number of a run that says it is over
         self._mode = None
         self._want_kind = False
@@ -92,6 +93,8 @@ class Relay:
             self._line.clear()
             if kind == b"f":
                 self.flush()
+            elif kind == b"s":
+                self._synced()
         if not part:
             return
         if self._mode in _STREAMS:

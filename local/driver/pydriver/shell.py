@@ -126,6 +126,7 @@ class Shell:
         return None
 
     def _run(self, source, language):
+        self._interrupts.begin()
         if language == "bash":
             from . import command
 

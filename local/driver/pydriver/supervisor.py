@@ -369,15 +369,14 @@ class Supervisor:
         yield from (self._commands, self._events, self._wake, self._wake_write)
         for context in self._contexts.values():
             if context.kernel:
-                yield context.kernel.commands
-                yield from context.kernel.sources
+                yield from context.kernel.descriptors()
 
     def _end_kernel(self, context):
         process, context.kernel = context.kernel, None
         if process is None:
             return
         process.kill()
-        for fd in (process.commands, *process.sources):
+        for fd in process.descriptors():
             self._sources.pop(fd, None)
             if self._interest.pop(fd, None) is not None:
                 self._poll.unregister(fd)
@@ -425,14 +424,14 @@ class Supervisor:
             elif data is not None:
                 self._forget(process, fd)
             return
-        # What a subprocess wrote before the kernel's next word comes first.
-        self._drain_kernel(context)
         data = _read(fd)
         if data is None:
             return
         if not data:
             self._lose_kernel(context)  # it lives on but has no voice
             return
+        # What a program had written before the kernel said this comes first.
+        self._drain_kernel(context)
         try:
             process.relay.feed(data)
         except relay.LineTooLong:
@@ -478,7 +477,7 @@ class Process:
     def __init__(self, supervisor, context):
         pipes = []
         try:
-            for _ in range(4):
+            for _ in range(5):
                 pipes.append(os.pipe2(os.O_CLOEXEC))
             self.pid = os.fork()
         except OSError:
@@ -486,15 +485,18 @@ class Process:
                 os.close(pair[0])
                 os.close(pair[1])
             raise
-        (commands, command_write), (channel, channel_write), (out, out_write), (err, err_write) = pipes
+        (commands, command_write), (answers, answer_write), *outputs = pipes
+        channel, out, err = (pair[0] for pair in outputs)
         if self.pid == 0:
-            inherited = [command_write, channel, out, err, *supervisor.descriptors()]
-            kernel.main(commands, channel_write, out_write, err_write, inherited, context.cwd)
-        for fd in (commands, channel_write, out_write, err_write):
+            inherited = [command_write, answer_write, channel, out, err, *supervisor.descriptors()]
+            ends = kernel.Ends(commands, answers, *(pair[1] for pair in outputs))
+            kernel.main(ends, inherited, context.cwd)
+        for fd in (commands, answers, *(pair[1] for pair in outputs)):
             os.close(fd)
-        for fd in (command_write, channel, out, err):
+        for fd in (command_write, answer_write, channel, out, err):
             os.set_blocking(fd, False)
         self.commands = command_write
+        self.answers = answer_write
         self.channel = channel
         self.sources = {channel: 0, out: 1, err: 2}
         self.pending = bytearray()
@@ -502,7 +504,18 @@ class Process:
         self.relay = relay.Relay(
             lambda event: supervisor._emit(context, event),
             lambda serial: supervisor.run_ended(context, self, serial),
+            self._answer,
         )
+
+    def _answer(self):
+        try:
+            os.write(self.answers, b".")
+        except OSError:
+            pass  # nobody waits: it has ended, or asks without reading
+
+    def descriptors(self):
+        """The supervisor's ends of the kernel's pipes."""
+        return (self.commands, self.answers, *self.sources)
 
     def send(self, command):
         """Gives the kernel a command."""
