@@ -110,6 +110,9 @@ func ask(fields map[string]any) string {
 // inSession is the field that names a session.
 func inSession(id string) map[string]any { return map[string]any{"session_id": id} }
 
+// count counts a text in another.
+func count(s, text string) int { return strings.Count(s, text) }
+
 func encode(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {

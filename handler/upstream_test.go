@@ -15,6 +15,7 @@
 package handler_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,6 +146,45 @@ func calls(list ...call) reply { return turn{calls: list}.reply() }
 
 // runs is a turn that runs a program.
 func runs(code string) reply { return calls(python("call_1", code)) }
+
+// runsOnce runs a program in the turn that answers the user, if it has the tool.
+func runsOnce(code string) reply {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte(`"role":"tool"`)) {
+			return says("done")(w, r)
+		}
+		if !bytes.Contains(body, []byte("run_python")) {
+			return says("hello")(w, r)
+		}
+		return runs(code)(w, r)
+	}
+}
+
+// echoes runs the program in the user's message and says what came out.
+func echoes(w http.ResponseWriter, r *http.Request) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var in struct {
+		Messages []struct {
+			Role, Content string
+		}
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return err
+	}
+	if last := in.Messages[len(in.Messages)-1]; last.Role == "tool" {
+		return says(last.Content)(w, r)
+	}
+	return runs(in.Messages[0].Content)(w, r)
+}
 
 func (t turn) reply() reply {
 	return func(w http.ResponseWriter, r *http.Request) error {
