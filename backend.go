@@ -21,8 +21,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
+
+	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/local"

@@ -66,7 +66,7 @@ func TestUnmarshalCaddyfileRefuses(t *testing.T) {
 		{"memory too small", "code_interpreter {\n sandbox local {\n  memory 1MiB\n }\n}", "memory 1048576: must be at least 64 MiB, at Testfile:3"},
 		{"tool name", "code_interpreter {\n tool_name run.python\n}", `tool_name "run.python": must be 1 to 64 letters, digits, _ and -`},
 		{"module name", "code_interpreter {\n sandbox local {\n  preload numpy os;print\n }\n}", `preload "os;print": must be the name of a Python module, like numpy, at Testfile:3`},
-		{"module given twice", "code_interpreter {\n sandbox local {\n  preload numpy numpy\n }\n}", `preload "numpy": given twice: remove one, at Testfile:3`},
+		{"module given twice", "code_interpreter {\n sandbox local {\n  preload numpy os numpy\n }\n}", `preload "numpy": given twice: remove one, at Testfile:3`},
 		{"URL without scheme", "code_interpreter {\n sandbox e2b {\n  api_url api.example.com\n }\n}", `sandbox e2b: api_url: "api.example.com" is not a URL with scheme and host: give one like https://host`},
 		{"URL of another scheme", "code_interpreter {\n sandbox e2b {\n  api_url ftp://api.example.com\n }\n}", `sandbox e2b: api_url: "ftp://api.example.com" is not a URL`},
 		{"unknown token", "code_interpreter {\n sandbox e2b {\n  sandbox_url https://{sandbox}.example.com\n }\n}", `sandbox e2b: sandbox_url: "{sandbox}" is not a placeholder here: use {port}, {id} and {domain}, at Testfile:3`},
@@ -92,9 +92,9 @@ func TestUnmarshalCaddyfileRefuses(t *testing.T) {
 func TestUnmarshalCaddyfileHidesSecrets(t *testing.T) {
 	for _, block := range []string{
 		"code_interpreter {\n sandbox e2b {\n  api_key \"hush hush\"\n }\n}",
-		"code_interpreter {\n sandbox e2b {\n  api_key hush hush\n }\n}",
+		"code_interpreter {\n sandbox e2b {\n  api_key hush -hush\n }\n}",
 		"code_interpreter {\n sandbox e2b {\n  secret hush\n }\n}",
-		"code_interpreter {\n sandbox e2b {\n  secret hush hush\n }\n}",
+		"code_interpreter {\n sandbox e2b {\n  secret hush -hush\n }\n}",
 		"code_interpreter {\n sandbox e2b {\n  api_url https://me:hush@example.com\n }\n}",
 	} {
 		err := new(CodeInterpreter).UnmarshalCaddyfile(caddyfile.NewTestDispenser(block))

@@ -52,7 +52,7 @@ const (
 
 // The environment variables of E2B's own SDKs, and one for its sandbox_url.
 const (
-	envAPIKey     = "E2B_API_KEY"
+	envAPIKey     = "E2B_API_KEY" //nolint:gosec // the name of one, no credential
 	envAPIURL     = "E2B_API_URL"
 	envDomain     = "E2B_DOMAIN"
 	envSandboxURL = "E2B_SANDBOX_URL"

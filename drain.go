@@ -20,8 +20,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
+
+	"github.com/caddyserver/caddy/v2"
 )
 
 // exitTimeout is how long the end of the process waits for sandboxes to end.
@@ -37,7 +38,7 @@ func init() {
 
 // drainage ends backends, each on a goroutine of its own.
 type drainage struct {
-	leaving context.Context // ends when the process does
+	leaving context.Context //nolint:containedctx // ends when the process does, which no caller can know
 	leave   context.CancelFunc
 	work    sync.WaitGroup
 }
@@ -82,7 +83,7 @@ func (d *drainage) exit(ctx context.Context) {
 func (b *backend) drain(leaving context.Context) {
 	err := b.rest(leaving)
 	if leaving.Err() != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), exitTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(leaving), exitTimeout)
 		defer cancel()
 		err = b.pool.Drain(ctx, true)
 	}

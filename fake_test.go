@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -86,9 +87,7 @@ func (f *fakeE2B) delete(w http.ResponseWriter, r *http.Request) {
 func (f *fakeE2B) config(t *testing.T, sandbox map[string]any, sessions map[string]any) string {
 	t.Helper()
 	e2b := map[string]any{"api_key": "e2b_test", "api_url": f.URL, "sandbox_url": f.URL}
-	for name, value := range sandbox {
-		e2b[name] = value
-	}
+	maps.Copy(e2b, sandbox)
 	config, err := json.Marshal(map[string]any{"sandbox": map[string]any{"e2b": e2b}, "sessions": sessions})
 	if err != nil {
 		t.Fatal(err)

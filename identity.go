@@ -30,7 +30,7 @@ const (
 
 	// secretLabel must never change: it decides whether a new release finds the
 	// sessions of the one before.
-	secretLabel = "caddy code_interpreter session names v1" //nolint:gosec // a label, no credential
+	secretLabel = "caddy code_interpreter session names v1"
 )
 
 // processSecret hashes the names of sessions that no other process may find.

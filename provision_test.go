@@ -212,7 +212,8 @@ func TestResolve(t *testing.T) {
 			E2B{
 				APIKey: "{env.MY_KEY}", Secret: "{env.MY_SECRET}", APIURL: "https://api.{env.MY_HOST}/",
 				SandboxURL: "http://{port}-{id}.{env.MY_HOST}/{domain}", Template: "t", Internet: new(false),
-			}, nil,
+			},
+			nil,
 			e2bSpec{
 				apiKey: "e2b_mine", secret: "0123456789abcdef", apiURL: "https://api.sandboxes.example",
 				sandboxURL: "http://{port}-{id}.sandboxes.example/{domain}", template: "t",
@@ -220,22 +221,28 @@ func TestResolve(t *testing.T) {
 		},
 		{"key file", E2B{APIKey: "{file." + keyFile + "}"}, nil, e2bSpec{apiKey: "e2b_filed", internet: true}},
 		{
-			"no key where none is needed", E2B{APIURL: "http://10.0.0.1:3000"}, nil,
+			"no key where none is needed",
+			E2B{APIURL: "http://10.0.0.1:3000"},
+			nil,
 			e2bSpec{apiURL: "http://10.0.0.1:3000", internet: true},
 		},
 		{
-			"environment", E2B{},
+			"environment",
+			E2B{},
 			map[string]string{
 				envAPIKey: "k", envAPIURL: "http://10.0.0.1:3000", envDomain: "sb.example:8080", envSandboxURL: "http://{id}.sb",
 			},
 			e2bSpec{apiKey: "k", apiURL: "http://10.0.0.1:3000", domain: "sb.example:8080", sandboxURL: "http://{id}.sb", internet: true},
 		},
 		{
-			"domain decides the control plane", E2B{APIKey: "k", Domain: "sb.example"}, nil,
+			"domain decides the control plane",
+			E2B{APIKey: "k", Domain: "sb.example"},
+			nil,
 			e2bSpec{apiKey: "k", apiURL: "https://api.sb.example", domain: "sb.example", internet: true},
 		},
 		{
-			"options come before the environment", E2B{APIKey: "mine", Domain: "mine.example"},
+			"options come before the environment",
+			E2B{APIKey: "mine", Domain: "mine.example"},
 			map[string]string{envAPIKey: "k", envDomain: "sb.example"},
 			e2bSpec{apiKey: "mine", apiURL: "https://api.mine.example", domain: "mine.example", internet: true},
 		},

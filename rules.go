@@ -23,8 +23,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/dustin/go-humanize"
+
+	"github.com/caddyserver/caddy/v2"
 )
 
 // A rule says what is wrong with a value and how to mend it, or nil. The rules

@@ -15,19 +15,13 @@
 package codeinterpreter
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/caddyserver/caddy/v2"
 	_ "github.com/caddyserver/caddy/v2/modules/logging" // for the log file
 )
 
@@ -72,13 +66,7 @@ func noSecrets(t *testing.T, text string) {
 func TestSecretsStayOutOfLogs(t *testing.T) {
 	t.Setenv("THE_KEY", theKey)
 	t.Setenv("THE_SECRET", theSecret)
-	f := newFakeE2B(t)
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := new(upstream).ServeHTTP(w, r); err != nil {
-			t.Error(err)
-		}
-	}))
-	defer model.Close()
+	f, model := newFakeE2B(t), newModel(t)
 	dir := shortTempDir(t)
 	logFile, socket := filepath.Join(dir, "log"), filepath.Join(dir, "socket")
 	load(t, fmt.Sprintf(`{
@@ -118,61 +106,4 @@ http://localhost {
 		t.Errorf("the handler's options are not in the log, so this test proves nothing: %s", logged)
 	}
 	noSecrets(t, string(logged))
-}
-
-// shortTempDir is a directory for a socket, whose path may not be long.
-func shortTempDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "ci")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// load runs a Caddyfile in this process until the test ends.
-func load(t *testing.T, caddyfile string) {
-	t.Helper()
-	config, err := adapt(t, caddyfile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := caddy.Load([]byte(config), true); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := caddy.Stop(); err != nil {
-			t.Error(err)
-		}
-		drains.work.Wait()
-	})
-}
-
-// post sends a chat request with the tool and returns the answer.
-func post(t *testing.T, socket, session string) string {
-	t.Helper()
-	transport := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		},
-	}
-	r := chat(session).WithContext(t.Context())
-	r.RequestURI = ""
-	r.URL.Scheme, r.URL.Host, r.Host = "http", "localhost", "localhost"
-	response, err := (&http.Client{Transport: transport}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
 }

@@ -18,9 +18,9 @@ package main
 
 import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/caddy-code-interpreter/caddy-code-interpreter"
-	_ "github.com/caddyserver/caddy/v2/modules/standard"
 )
 
 func main() { caddycmd.Main() }
