@@ -22,6 +22,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -52,6 +53,11 @@ var gateways struct {
 var silence = 60 * time.Second
 
 func TestMain(m *testing.M) {
+	// Most tests wait for a silent stream; they wait together.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "32"); err != nil {
+		panic(err)
+	}
 	os.Exit(run(m))
 }
 

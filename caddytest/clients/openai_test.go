@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,8 +58,9 @@ func question(text string, messages ...openai.ChatCompletionMessageParamUnion) o
 }
 
 func newClient(opts ...option.RequestOption) openai.Client {
-	all := []option.RequestOption{option.WithBaseURL(gateways.open), option.WithAPIKey("sk-go"), option.WithMaxRetries(0)}
-	return openai.NewClient(append(all, opts...)...)
+	return openai.NewClient(slices.Concat([]option.RequestOption{
+		option.WithBaseURL(gateways.open), option.WithAPIKey("sk-go"), option.WithMaxRetries(0),
+	}, opts)...)
 }
 
 // asker asks a question in one of the two forms.
@@ -169,7 +171,7 @@ func TestAnswerIsTheSameInBothForms(t *testing.T) {
 	inBothForms(t, func(t *testing.T, ask asker) {
 		answer, tools, err := ask(t.Context(), newClient(), question("Run this: print(6*7)"))
 		final(t, answer, err, "The tool returned: 42")
-		want := executed{Index: 0, Type: "python", Arguments: `{"code":"print(6*7)"}`, Output: "42\n"}
+		want := executed{Index: 0, Type: "python", Arguments: `{"code":"print(6*7)"}`, Output: "42"}
 		if len(tools) != 1 || tools[0] != want {
 			t.Errorf("executed_tools %+v, want %+v", tools, want)
 		}
@@ -181,7 +183,7 @@ func TestEachRoundIsShown(t *testing.T) {
 	inBothForms(t, func(t *testing.T, ask asker) {
 		answer, tools, err := ask(t.Context(), newClient(), question("[rounds 3] Run this: print(1)"))
 		final(t, answer, err, strings.TrimSuffix(strings.Repeat("The tool returned: 1\n", 3), "\n"))
-		if len(tools) != 3 || tools[2].Index != 2 || tools[2].Output != "1\n" {
+		if len(tools) != 3 || tools[2].Index != 2 || tools[2].Output != "1" {
 			t.Errorf("executed_tools %+v", tools)
 		}
 	})

@@ -59,7 +59,7 @@ export function scenarios(name, client) {
         answers(answer, 'The tool returned: 42')
         if (answer.executed) {
           assert.equal(answer.executed.length, 1)
-          assert.equal(answer.executed[0].output, '42\n')
+          assert.equal(answer.executed[0].output, '42')
           assert.equal(answer.executed[0].arguments, '{"code":"print(6*7)"}')
         }
       })
