@@ -66,6 +66,7 @@ func TestValueOfACell(t *testing.T) {
 		{"asyncio.run(w())", "7"},
 		{"[await w() for _ in range(2)]", "[7, 7]"},
 		{"async with asyncio.Lock(): y = 4\ny", "4"},
+		{"  x = 1\n  if x:\n      x = 9\n  x", "9"}, // indented as a whole
 		{"%pwd", p.home},
 		{"a = %pwd\na", p.home},
 		{"lines = !echo one; echo two\nlines", "['one', 'two']"},

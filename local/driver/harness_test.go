@@ -101,6 +101,7 @@ type program struct {
 	lines  chan event
 	runs   int
 	silent bool // lines are read by the test itself
+	killed bool // the test has killed the process
 	stdout io.Reader
 }
 
@@ -163,7 +164,7 @@ func (p *program) stop() {
 	}
 	select {
 	case err := <-done:
-		if err != nil {
+		if err != nil && !p.killed {
 			p.t.Errorf("the program ended with %v", err)
 		}
 	case <-time.After(patience):

@@ -211,6 +211,7 @@ func replayAborted(t *testing.T, p *program, r recording) {
 var (
 	cellFile   = regexp.MustCompile(`/tmp/ipykernel_\d+/`)
 	cellNumber = regexp.MustCompile(`\d+\.py`)
+	times      = regexp.MustCompile(`\(\d+ times\)`)
 )
 
 // comparable takes out of events what differs in every run: the time, the names

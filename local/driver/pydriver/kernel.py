@@ -165,5 +165,13 @@ def _serve(commands, link, interrupts, interpreter):
         command = json.loads(line)
         status = interpreter.run(command)
         if link.in_child:
-            os._exit(status)  # a child that its cell forked and let run on
+            _end_child(status)
         link.event({"type": "end", "serial": command["serial"]})
+
+
+def _end_child(status):
+    """Ends a child that a cell forked and let run on, as Python would."""
+    threading = sys.modules.get("threading")
+    if threading is not None:
+        threading._shutdown()
+    os._exit(status)

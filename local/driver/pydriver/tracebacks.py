@@ -150,7 +150,8 @@ def _one(error, cells, before, after, separator):
     name = type(error).__name__
     head = name + "Traceback (most recent call last)".rjust(WIDTH - len(name))
     head += separator
-    frames = "".join(_frames(_records(error.__traceback__), cells, before, after))
+    records = _from_user(_records(error.__traceback__), cells)
+    frames = "".join(_frames(records, cells, before, after))
     if isinstance(error, SyntaxError) and error.filename:
         return "%s%s%s" % (head, frames, syntax_error(error, cells)[:-1])
     return "%s%s%s%s" % (head, frames, only(error), _group(error))
@@ -175,6 +176,7 @@ def _records(traceback):
     left out, so that the deepest traceback takes no memory.
     """
     head, tail, last = [], [], None
+    traceback = _beneath_magic(traceback)
     while traceback is not None:
         code = traceback.tb_frame.f_code
         filename = code.co_filename
@@ -191,6 +193,36 @@ def _records(traceback):
             last = key
         traceback = traceback.tb_next
     return head + tail
+
+
+def _beneath_magic(traceback):
+    """Leaves out the call of a cell magic, when the body that it ran failed."""
+    outer = traceback
+    while outer is not None and outer.tb_frame.f_code.co_filename.startswith(_OWN):
+        outer = outer.tb_next
+    if outer is None:
+        return traceback
+    inner = outer.tb_next
+    while inner is not None and inner.tb_frame.f_code.co_filename.startswith(_OWN):
+        if inner.tb_frame.f_code.co_name == "run_cell_magic":
+            beneath = inner
+            while beneath is not None:
+                if beneath.tb_frame.f_code.co_filename == outer.tb_frame.f_code.co_filename:
+                    return beneath
+                beneath = beneath.tb_next
+        inner = inner.tb_next
+    return traceback
+
+
+def _from_user(records, cells):
+    """Leaves out what lies between this program and the user's first frame."""
+    for index, record in enumerate(records):
+        filename = record[0].f_code.co_filename
+        if filename in cells:
+            return records[index:]
+        if not _is_library(filename):
+            break
+    return records
 
 
 def _frames(records, cells, before, after):

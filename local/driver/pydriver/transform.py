@@ -32,6 +32,7 @@ _BARE = re.compile(
 
 def transform(source):
     """Returns the cell with its special lines replaced."""
+    source = _dedent(source)
     stripped = source.lstrip()
     if stripped.startswith("%%"):
         return _cell_magic(source, stripped)
@@ -58,6 +59,16 @@ def transform(source):
             out.extend([""] * extra)
             index += extra
     return "\n".join(out)
+
+
+def _dedent(source):
+    """Takes away the indentation that the first line has."""
+    lines = source.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    indent = _INDENT.match(first).group()
+    if not indent:
+        return source
+    return "\n".join(line[len(indent) :] if line.startswith(indent) else line for line in lines)
 
 
 def _cell_magic(source, stripped):
