@@ -116,7 +116,7 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 	id := b.sb.ID
 	p.ending[id] = struct{}{}
 	p.spawn(func() {
-		spared := session != nil && p.spare(session, b)
+		spared := session != nil && p.shared(p.base, session, b)
 		if !spared {
 			p.kill(id)
 		}
@@ -124,22 +124,13 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 		defer p.mu.Unlock()
 		delete(p.ending, id)
 		if spared {
-			if _, known := p.table.past.Peek(session.key); known {
-				p.table.past.Add(session.key, true)
-			}
+			p.logger.Debug("another process may use a sandbox, it is left to its timeout", zap.String("sandbox_id", id))
+			p.table.spared(session, b)
 		}
 		if after != nil {
 			after()
 		}
 	})
-}
-
-// spare says whether a session's sandbox must be left to its timeout because
-// another process uses it, or may.
-func (p *Pool) spare(e *entry, b *box) bool {
-	ctx, cancel := context.WithTimeout(p.base, callTimeout)
-	defer cancel()
-	return p.shared(ctx, e, b)
 }
 
 // shared says whether another process may use a session's sandbox: it has made

@@ -15,6 +15,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,7 @@ type fault struct {
 //
 //	x = 1        sets a variable
 //	print x      writes a variable, or a NameError
+//	get x        the same, but writes nothing in place of a NameError
 //	say text     writes text
 //	sleep 3s     runs for a while
 //	spin         runs until it is interrupted
@@ -81,10 +83,12 @@ type fakeBox struct {
 	end      time.Time
 	timeouts []time.Duration // that were asked for, in order
 	deleted  bool
-	lost     bool // ended by something else than a call
-	running  int
+	lost     bool          // ended by something else than a call
+	attached int           // programs that run and have a client
 	killed   chan struct{} // closed when it is no more
-	usedDead bool          // deleted while a program ran
+	usedDead bool          // deleted while one of them ran
+	orphan   bool          // the answer to its creation was lost
+	resets   int           // how often variables were lost in it
 	contexts map[string]*fakeContext
 	order    []string
 }
@@ -238,6 +242,9 @@ func (f *fakeE2B) RoundTrip(r *http.Request) (*http.Response, error) {
 	case bad.dial:
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	case bad.status != 0:
+		if op == "execute" && bad.body == contextGone.body {
+			f.loseContext(id, body)
+		}
 		resp := answer(r, bad.status, bad.body)
 		if bad.retry != "" {
 			resp.Header.Set("Retry-After", bad.retry)
@@ -246,10 +253,37 @@ func (f *fakeE2B) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp := f.serve(r, op, id, body)
 	if bad.cut {
+		f.orphaned(op)
 		_ = resp.Body.Close()
 		return nil, &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}
 	}
 	return resp, nil
+}
+
+// orphaned marks the sandbox that was created last, if that was the call.
+func (f *fakeE2B) orphaned(op string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if op == "create" {
+		f.boxes[fmt.Sprintf("box%05d", len(f.boxes)-1)].orphan = true
+	}
+}
+
+// loseContext makes it true that the context of an execution is gone.
+func (f *fakeE2B) loseContext(id string, body []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	in := struct {
+		ContextID string `json:"context_id"`
+	}{}
+	if err := json.Unmarshal(body, &in); err != nil {
+		f.t.Error(err)
+	}
+	if b := f.boxes[id]; b != nil {
+		name := cmp.Or(in.ContextID, "default")
+		delete(b.contexts, name)
+		b.order = slices.DeleteFunc(b.order, func(c string) bool { return c == name })
+	}
 }
 
 func answer(r *http.Request, status int, body string) *http.Response {
@@ -348,7 +382,7 @@ func (b *fakeBox) control(r *http.Request, op string, timeout time.Duration) *ht
 	switch op {
 	case "delete":
 		b.deleted = true
-		b.usedDead = b.running > 0
+		b.usedDead = b.attached > 0
 		close(b.killed)
 		return answer(r, http.StatusNoContent, "")
 	case "connect":
@@ -375,8 +409,9 @@ func (b *fakeBox) manage(r *http.Request, op string) *http.Response {
 		}
 		return answer(r, http.StatusOK, encode(out))
 	case "context":
-		id := fmt.Sprintf("context%d", len(b.order))
+		id := fmt.Sprintf("context%d", b.resets)
 		b.order = append(b.order, id)
+		b.resets++
 		b.contexts[id] = newContext()
 		return answer(r, http.StatusOK, encode(map[string]string{"id": id, "language": "python", "cwd": "/home/user"}))
 	default: // restart
@@ -385,7 +420,8 @@ func (b *fakeBox) manage(r *http.Request, op string) *http.Response {
 		if c == nil {
 			return answer(r, http.StatusNotFound, "Context "+id+" not found")
 		}
-		c.vars = map[string]string{}
+		c.vars, c.count = map[string]string{}, 0
+		b.resets++
 		close(c.restart)
 		c.restart = make(chan struct{})
 		return answer(r, http.StatusOK, "null")
@@ -405,12 +441,16 @@ func (f *fakeE2B) execute(r *http.Request, b *fakeBox, code, contextID string) *
 	resp := answer(r, http.StatusOK, "")
 	resp.ContentLength = -1
 	resp.Body = &closing{PipeReader: reader, gone: gone}
-	b.running++
-	f.runs.Go(func() {
-		_ = writer.CloseWithError(f.interpret(b, c, code, writer, gone, r.Context()))
+	b.attached++
+	detach := sync.OnceFunc(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		b.running--
+		b.attached--
+	})
+	context.AfterFunc(r.Context(), detach)
+	f.runs.Go(func() {
+		_ = writer.CloseWithError(f.interpret(b, c, code, writer, gone, r.Context()))
+		detach()
 	})
 	return resp
 }
@@ -503,12 +543,19 @@ func (f *fakeE2B) command(b *fakeBox, c *fakeContext, line string, write func(ma
 		}
 		write(map[string]any{"type": "stdout", "text": value})
 		return false, nil
+	case "get": // print, but nothing for a variable that is not there
+		f.mu.Lock()
+		value := c.vars[rest]
+		f.mu.Unlock()
+		write(map[string]any{"type": "stdout", "text": value})
+		return false, nil
 	case "say":
 		write(map[string]any{"type": "stdout", "text": rest})
 		return false, nil
 	case "exit":
 		f.mu.Lock()
-		c.vars = map[string]string{}
+		c.vars, c.count = map[string]string{}, 0
+		b.resets++
 		f.mu.Unlock()
 		fail("ContextRestarting", "Context was restarted")
 		return true, nil

@@ -56,6 +56,8 @@ func (p *Pool) metadata(e *entry) map[string]string {
 // list returns the sandboxes of a session, the oldest first: the one that every
 // process chooses.
 func (p *Pool) list(ctx context.Context, key string) ([]e2b.Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
+	defer cancel()
 	want := map[string]string{metaProduct: product, metaPool: p.fingerprint, metaKind: kindSession, metaSession: key}
 	infos, err := p.client.List(ctx, want)
 	if err != nil {
@@ -104,6 +106,8 @@ func (p *Pool) find(ctx context.Context, e *entry, limits Limits) *box {
 // connect makes another process's sandbox this one's. It returns nil when it
 // cannot be reached.
 func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) *box {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	timeout := lifetime(e, limits)
 	at := time.Now()
 	sb, err := p.client.Connect(ctx, id, timeout)
@@ -112,7 +116,7 @@ func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) 
 		sb, err = p.client.Connect(ctx, id, timeout)
 	}
 	if err != nil {
-		p.logger.Warn("connecting to a session's sandbox failed", zap.String("sandbox_id", id), zap.Error(err))
+		p.logger.Warn("connecting to a session's sandbox failed, it is left to its timeout", zap.String("sandbox_id", id), zap.Error(err))
 		return nil
 	}
 	p.logger.Debug("sandbox found again", zap.String("sandbox_id", id))
@@ -121,8 +125,8 @@ func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) 
 	b.extended(at, timeout)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e.intact {
-		e.lost, e.intact = false, false // nothing was lost after all
+	if e.left == id {
+		e.lost, e.left = false, "" // nothing was lost after all
 	}
 	return b
 }

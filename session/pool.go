@@ -34,6 +34,9 @@ const (
 	// callTimeout bounds single calls that a program has to wait for.
 	callTimeout = 10 * time.Second
 
+	// hintTimeout bounds those that it can do without.
+	hintTimeout = 5 * time.Second
+
 	// busyRetry is what a caller without a free session is asked to wait.
 	busyRetry = 5 * time.Second
 )

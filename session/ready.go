@@ -38,10 +38,6 @@ const (
 	// probe is the smallest program.
 	probe = "None"
 
-	// extendTimeout is how long a program is held up by a control plane that
-	// does not answer.
-	extendTimeout = 5 * time.Second
-
 	// renewSlack is how old a renewal may be and still stand for one before a
 	// run: that of a sandbox just created.
 	renewSlack = 5 * time.Second
@@ -94,7 +90,7 @@ func (r *run) renew(ctx context.Context, b *box) error {
 
 // extend sets how long the provider keeps a sandbox. The caller holds the turn.
 func (p *Pool) extend(ctx context.Context, b *box, d time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, extendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
 	at := time.Now()
 	err := p.client.Extend(ctx, b.sb, d)
@@ -130,11 +126,19 @@ func (r *run) settle(ctx context.Context, b *box) error {
 	return err
 }
 
-// probe runs the smallest program.
+// probe runs the smallest program. It finds out, too, whether the abandoned one
+// has ended its interpreter when nobody listened any more: the count of
+// executions then starts anew.
 func (r *run) probe(ctx context.Context, b *box, timeout time.Duration) error {
 	lost := false
 	err := r.pool.client.Execute(ctx, b.sb, e2b.Execution{Code: probe, ContextID: b.context, Timeout: timeout},
-		func(ev e2b.Event) { lost = lost || restarted(ev) })
+		func(ev e2b.Event) {
+			lost = lost || restarted(ev)
+			if ev.Type == e2b.NumberOfExecutions {
+				lost = lost || ev.ExecutionCount <= b.count
+				b.count = ev.ExecutionCount
+			}
+		})
 	if lost {
 		r.pool.lose(r.entry, b)
 	}

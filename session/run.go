@@ -102,7 +102,7 @@ func (r *run) tell(start time.Time) {
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
 	r.out.StateLost = r.entry.lost
-	r.entry.lost, r.entry.intact = false, false
+	r.entry.lost, r.entry.left = false, ""
 }
 
 // execute sends the program. It returns false when the program has not begun
@@ -136,18 +136,24 @@ func (r *run) execute(ctx context.Context, b *box) (err error, over bool) {
 	r.out.SandboxID = b.sb.ID
 	err = p.client.Execute(ctx, b.sb, e2b.Execution{
 		Code: r.code, ContextID: b.context, Timeout: r.limits.ExecTimeout,
-	}, r.observe)
+	}, r.observer(b))
 	finished = err == nil
 	over = r.judge(ctx, b, err)
 	return err, over
 }
 
-// observe hands an event on and looks for the end of the interpreter.
-func (r *run) observe(ev e2b.Event) {
-	if restarted(ev) {
-		r.restarted = true
+// observer hands events on, counts executions and looks for the end of the
+// interpreter.
+func (r *run) observer(b *box) func(e2b.Event) {
+	return func(ev e2b.Event) {
+		if ev.Type == e2b.NumberOfExecutions {
+			b.count = ev.ExecutionCount
+		}
+		if restarted(ev) {
+			r.restarted = true
+		}
+		r.emit(ev)
 	}
-	r.emit(ev)
 }
 
 // restarted says that the event tells of the end of the interpreter.
@@ -201,9 +207,9 @@ func (p *Pool) lose(e *entry, b *box) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if b.dirty {
-		e.lost, e.intact = true, false
+		e.lost, e.left = true, ""
 	}
-	b.dirty = false
+	b.dirty, b.count = false, 0
 }
 
 // mend does what can be done about a sandbox in which the program has not begun,

@@ -38,6 +38,7 @@ type box struct {
 	found   bool      // made by another process
 	dirty   bool      // programs have run in it: there are variables to lose
 	ended   bool      // its deletion is under way
+	count   int       // executions in its context, as far as seen
 	suspect time.Time // when a program was abandoned in it; zero for never
 }
 
@@ -55,8 +56,8 @@ type entry struct {
 	place    bool    // it counts towards the caps
 	lastUsed time.Time
 
-	lost   bool // variables are gone and nobody was told
-	intact bool // lost is an assumption: the sandbox was left to its timeout
+	lost bool   // variables are gone and nobody was told
+	left string // unless this sandbox, which was left to its timeout, is found again
 }
 
 // idle says that nobody uses the entry's sandbox, and that there is one.
@@ -69,7 +70,7 @@ func (e *entry) drop() *box {
 	b := e.box
 	e.box = nil
 	if b.dirty {
-		e.lost, e.intact = true, false
+		e.lost, e.left = true, ""
 	}
 	return b
 }
@@ -108,9 +109,9 @@ type table struct {
 	waiting    []*identity // those with claims; the first gets the next place
 	live       int         // places taken, those of sandboxes being deleted included
 
-	// past holds sessions that have ended with their variables, and whether
-	// their sandbox was left to its timeout.
-	past *simplelru.LRU[string, bool]
+	// past holds sessions that have ended with their variables, and the id of
+	// their sandbox if that was left to its timeout.
+	past *simplelru.LRU[string, string]
 
 	// retire ends the sandbox of an entry that has left the table, then frees
 	// its place, for heir first if that is not nil.
@@ -123,7 +124,7 @@ func newTable(limits Limits, retire func(*entry, *claim)) *table {
 		sessions:   make(map[string]*entry),
 		entries:    make(map[*entry]struct{}),
 		identities: make(map[string]*identity),
-		past:       newLRU[bool](remembered),
+		past:       newLRU[string](remembered),
 		retire:     retire,
 	}
 }
@@ -146,7 +147,7 @@ func (t *table) join(key, caller string) *entry {
 		t.entries[e] = struct{}{}
 		if key != "" {
 			t.sessions[key] = e
-			e.intact, e.lost = t.past.Peek(key)
+			e.left, e.lost = t.past.Peek(key)
 			t.past.Remove(key)
 		}
 	}
@@ -172,11 +173,19 @@ func (t *table) remove(e *entry) {
 	delete(t.sessions, e.key)
 	switch {
 	case e.box != nil && e.box.dirty:
-		t.past.Add(e.key, false)
+		t.past.Add(e.key, "")
 	case e.lost:
-		t.past.Add(e.key, e.intact)
+		t.past.Add(e.key, e.left)
 	}
 	t.uncount(e)
+}
+
+// spared notes that the sandbox of a session that has ended was left to its
+// timeout: if it is found again, what was in it is not lost after all.
+func (t *table) spared(e *entry, b *box) {
+	if b.dirty && !e.lost && t.past.Contains(e.key) {
+		t.past.Add(e.key, b.sb.ID)
+	}
 }
 
 // uncount takes a session out of what its caller has.

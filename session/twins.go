@@ -15,7 +15,6 @@
 package session
 
 import (
-	"context"
 	"time"
 
 	"go.uber.org/zap"
@@ -75,9 +74,7 @@ func (p *Pool) checkTwins(now time.Time) (next time.Time) {
 // lookForTwins deletes what nobody has used since the last look, keeps the
 // oldest, and comes back while there are others.
 func (p *Pool) lookForTwins(key string, c *check) {
-	ctx, cancel := context.WithTimeout(p.base, callTimeout)
-	defer cancel()
-	infos, err := p.list(ctx, key)
+	infos, err := p.list(p.base, key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.busy = false
@@ -110,6 +107,8 @@ func (p *Pool) dropTwin(key, id string) {
 	if e == nil || !e.idle() || e.turn.taken || e.box.sb.ID != id {
 		return
 	}
+	p.logger.Info("session goes on in an older sandbox of its own, its last one is left to its timeout or deleted",
+		zap.String("sandbox_id", id))
 	e.drop()
 	p.vacate(e)
 	p.table.remove(e)
