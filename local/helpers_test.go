@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(gatewayVariable) != "" {
+		os.Exit(beGateway())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // client speaks E2B's protocol with a server, as far as the tests need it.
 type client struct {
@@ -65,6 +71,9 @@ func newServer(t testing.TB, cfg Config) *Server {
 func newClient(t testing.TB, s *Server) *client {
 	return &client{t: t, base: "http://local", http: &http.Client{Transport: s.Transport()}}
 }
+
+// with returns the client for a subtest.
+func (c *client) with(t testing.TB) *client { return &client{t: t, base: c.base, http: c.http} }
 
 // call makes a call and returns status and body. b is nil on the control plane.
 func (c *client) call(ctx context.Context, b *box, method, path string, body any) (int, string) {

@@ -1,0 +1,105 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+// Package e2b is a client of the E2B protocol: the control plane, which makes
+package local
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// gatewayVariable makes the test binary a gateway of its own, to be killed.
+const gatewayVariable = "LOCAL_TEST_GATEWAY"
+
+// beGateway starts sandboxes, one idle and one busy, tells that they are there and
+// waits for its end.
+func beGateway() int {
+	s, err := New(context.Background(), Config{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for _, code := range []string{"print('idle')", "import subprocess\nsubprocess.Popen(['sleep', '1000'])\nprint('busy')\nwhile True: pass"} {
+		sb, err := s.launch(context.Background())
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		run, err := sb.driver.execute(sb.executeCommand(sb.kernel(""), code, nil))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		for e := range run.events {
+			if e.kind == "stdout" {
+				break
+			}
+		}
+	}
+	fmt.Println("ready")
+	select {}
+}
+
+func TestNothingSurvivesTheGateway(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe") //nolint:gosec // itself
+	cmd.Env = append(os.Environ(), gatewayVariable+"=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "ready" {
+		cmd.Process.Kill() //nolint:errcheck // it may have ended
+		t.Fatalf("the gateway did not start: %q, %v", lines.Text(), cmd.Wait())
+	}
+	below := descendants(cmd.Process.Pid)
+	if len(below) < 2*4+1 {
+		t.Errorf("the gateway has %d processes, too few for two sandboxes", len(below))
+	}
+	fds := map[int]int{}
+	for _, pid := range below {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			t.Fatalf("process %d: %v", pid, err)
+		}
+		defer unix.Close(fd) //nolint:errcheck // nothing was written
+		fds[pid] = fd
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // killed
+	deadline := time.Now().Add(20 * time.Second)
+	for pid, fd := range fds {
+		wait := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} //nolint:gosec // a descriptor
+		n, err := unix.Poll(wait, int(time.Until(deadline).Milliseconds()))
+		if n != 1 {
+			name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+			t.Errorf("process %d lives on (%v): %q", pid, err, name)
+		}
+	}
+}
