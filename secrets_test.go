@@ -95,8 +95,8 @@ http://localhost {
 }
 `, logFile, socket, f.URL, f.URL, model.URL))
 
-	if answer := post(t, socket, theSession); !strings.Contains(answer, "result: ok") {
-		t.Fatalf("the answer is %s", answer)
+	if answer, err := post(t, socket, theSession); err != nil || !strings.Contains(answer, "result: ok") {
+		t.Fatalf("the answer is %s, error %v", answer, err)
 	}
 	logged, err := os.ReadFile(logFile)
 	if err != nil {
