@@ -148,6 +148,8 @@ func TestErrorsOfTheUsersOwnMaking(t *testing.T) {
 		{"class F(BaseException): pass\nraise F('base')", "F", "base", "F: base"},
 		{"raise GeneratorExit", "GeneratorExit", "", "GeneratorExit: "},
 		{"input()", "StdinNotImplementedError", "raw_input was called, but this frontend does not support input requests.", "input requests."},
+		{"import getpass; getpass.getpass()", "StdinNotImplementedError", "getpass was called, but this frontend does not support input requests.", "input requests."},
+		{"breakpoint()\n1", "StdinNotImplementedError", "", "input requests."},
 		{"%nope", "UsageError", "Line magic function `%nope` not found.", "UsageError: Line magic function `%nope` not found."},
 		{"%%nope\nx", "UsageError", "Cell magic `%%nope` not found.", "UsageError: Cell magic `%%nope` not found."},
 		{"%bash x", "UsageError", "Line magic function `%bash` not found (But cell magic `%%bash` exists, did you mean that instead?).", ""},

@@ -82,7 +82,7 @@ func TestFiguresAreShownAfterAnError(t *testing.T) {
 func TestFiguresAreBounded(t *testing.T) {
 	p := start(t)
 	events := p.run(pyplot + "plt.rcParams['figure.max_open_warning'] = 0\n" +
-		"for i in range(300): plt.figure(figsize=(1, 1)).add_subplot()\n" +
+		"for i in range(100): plt.figure(figsize=(1, 1)).add_subplot()\n" +
 		"len(plt.get_fignums())")
 	shown, open := 0, ""
 	for _, e := range results(events) {
@@ -95,7 +95,7 @@ func TestFiguresAreBounded(t *testing.T) {
 	if shown != 60 || open != "60" {
 		t.Errorf("%d figures shown, %s open", shown, open)
 	}
-	if note := output(events, "stderr"); note != "[240 more figures are not shown: a cell shows at most 60]\n" {
+	if note := output(events, "stderr"); note != "[40 more figures are not shown: a cell shows at most 60]\n" {
 		t.Errorf("note %q", note)
 	}
 }

@@ -85,7 +85,7 @@ class Cell:
     def run(self, namespace, loop):
         """Runs the cell. Returns (whether there is a value, the value)."""
         if self.asynchronous:
-            return loop.run(self._run_async(namespace))
+            return loop.run(self._run_async, namespace)
         if self.body is not None:
             exec(self.body, namespace)
         if self.last is None:

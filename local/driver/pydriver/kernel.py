@@ -68,6 +68,7 @@ def main(ends, inherited, cwd):
             os.chdir("/")
         interpreter = shell.Shell(link, interrupts, _main_module())
         hooks.after_import("threading", interpreter.adopt_threads)
+        hooks.after_import("getpass", shell.adopt_getpass)
         spawning.announce(link.sync)
         _serve(ends.commands, link, interrupts, interpreter)
     finally:

@@ -26,7 +26,6 @@ class Loop:
 
     def __init__(self):
         self._loop = None
-        self._pid = os.getpid()
 
     def read(self, fd, size):
         """Reads from fd; the tasks of earlier cells go on while it waits."""
@@ -50,24 +49,34 @@ class Loop:
 
         return bool(asyncio.all_tasks(self._loop) or self._loop._ready or self._loop._scheduled)
 
-    def run(self, coroutine):
-        """Runs a cell's coroutine to its end and returns its value."""
-        import asyncio
-
-        if self._loop is None or self._loop.is_closed():
-            self._loop = asyncio.new_event_loop()
-        self._enter(asyncio)
-        task = self._loop.create_task(coroutine)
+    def run(self, function, *arguments):
+        """Runs a coroutine function to its end and returns its value."""
+        coroutine = task = None
         try:
+            import asyncio
+
+            if self._loop is None or self._loop.is_closed():
+                self._loop = asyncio.new_event_loop()
+            self._enter(asyncio)
+            coroutine = function(*arguments)
+            task = self._loop.create_task(coroutine)
             return self._loop.run_until_complete(task)
         except KeyboardInterrupt:
-            if not task.done():
-                task.cancel()
-                try:
-                    self._loop.run_until_complete(task)
-                except BaseException:
-                    pass
+            if task is not None:
+                self._cancel(task)
             raise
+        finally:
+            if coroutine is not None:
+                coroutine.close()  # one that was interrupted before its start
+
+    def _cancel(self, task):
+        """Gives an interrupted task the chance to clean up."""
+        task.cancel()
+        try:
+            self._loop.run_until_complete(task)
+        except BaseException:
+            # Its answer to the cancellation; the interrupt is what is reported.
+            pass
 
     def _enter(self, asyncio):
         # asyncio.run() in a cell leaves its thread without a current loop.

@@ -242,13 +242,18 @@ class _Clock:
     """Prints what the code inside it took."""
 
     def __enter__(self):
-        self._before = os.times()
+        self._before = self._used()
         self._wall = time.perf_counter()
+
+    @staticmethod
+    def _used():
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF)[:2]
 
     def __exit__(self, *exc):
         wall = time.perf_counter() - self._wall
-        after = os.times()
-        user, system = (after[i] - self._before[i] for i in (0, 1))
+        user, system = (after - before for after, before in zip(self._used(), self._before))
         figures = tuple(_duration(value) for value in (user, system, user + system))
         print("CPU times: user %s, sys: %s, total: %s" % figures)
         print("Wall time: %s" % _duration(wall))

@@ -52,7 +52,7 @@ class Shell:
 
         ipython.instance.shell = display.shell = self
         builtins.display = display.display
-        builtins.input = _no_input
+        builtins.input = _unanswered("raw_input")
         builtins.exit = builtins.quit = _Exit()
         self.namespace.update(
             __builtins__=builtins,
@@ -282,11 +282,20 @@ class Shell:
         return 1
 
 
-def _no_input(prompt="", /):
-    """Python's input(), which nobody answers here."""
-    raise ipython.StdinNotImplementedError(
-        "raw_input was called, but this frontend does not support input requests."
-    )
+def _unanswered(name):
+    """A function that asks the user, whom nobody can ask here."""
+
+    def ask(prompt="", *args, **kwargs):
+        raise ipython.StdinNotImplementedError(
+            "%s was called, but this frontend does not support input requests." % name
+        )
+
+    return ask
+
+
+def adopt_getpass(getpass):
+    """Makes the module's questions errors, as input() is."""
+    getpass.getpass = _unanswered("getpass")
 
 
 class _Exit:

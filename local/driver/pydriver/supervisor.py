@@ -36,6 +36,8 @@ from . import kernel, relay, system
 CHUNK = 1 << 16  # bytes read at once
 OUT_LIMIT = 1 << 18  # bytes waiting for the reader before kernels must wait
 DRAIN_LIMIT = 1 << 20  # bytes taken from descriptors 1 and 2 at a run's end
+HELD_LIMIT = 1 << 20  # about the bytes that wait for a run to begin
+LINE_LIMIT = 16 << 20  # bytes of one event
 COMMAND_LIMIT = 64 << 20  # bytes of one command
 
 _RESTARTED = {
@@ -136,7 +138,7 @@ class Supervisor:
                 continue
             if process.pending:
                 wanted[process.commands] = select.POLLOUT
-            if room and (context.begun or context.held_size < relay.TEXT_LIMIT):
+            if room and (context.run is not None or context.held_size < relay.TEXT_LIMIT):
                 for fd in process.sources:
                     wanted[fd] = select.POLLIN
         if wanted == self._interest:
@@ -203,8 +205,10 @@ class Supervisor:
             handler(command)
 
     def _send(self, event):
-        self._output += json.dumps(event, separators=(",", ":")).encode("ascii")
-        self._output += b"\n"
+        line = json.dumps(event, separators=(",", ":")).encode("ascii")
+        if len(line) < LINE_LIMIT:  # a kernel that is honest sends no longer ones
+            self._output += line
+            self._output += b"\n"
 
     def _write(self):
         while self._output:
@@ -219,12 +223,15 @@ class Supervisor:
 
     def _emit(self, context, event):
         """Delivers an event of a kernel, or keeps it until it has a run."""
-        if context.run is None or not (context.begun or event["type"] == "number_of_executions"):
+        begins = event["type"] == "number_of_executions"
+        if context.run is None or not (begins or context.begun):
             context.held.append(event)
             context.held_size += len(event.get("text") or "") + 1024
+            if context.run is not None and context.held_size > HELD_LIMIT:
+                self._release(context)
             return
         self._tagged(context, event)
-        if not context.begun:
+        if begins and not context.begun:
             context.begun = True
             self._release(context)
             if context.interrupt:

@@ -44,7 +44,7 @@ def report(error, cells, current):
     current is the cell that ran, which decides whether a syntax error is its
     own; None when there is none.
     """
-    name, value = type(error).__name__, text_of(error)
+    name, value = _clip(type(error).__name__), text_of(error)
     try:
         if isinstance(error, SystemExit):
             note = "An exception has occurred, use %tb to see the full traceback.\n"
