@@ -47,6 +47,11 @@ func init() {
 // The handler belongs behind authentication and in front of `reverse_proxy`;
 // the Caddyfile directive is placed there by itself.
 //
+// Handlers whose sandboxes are the same share them with their sessions, across
+// reloads too; timeouts and numbers of sandboxes are then those of the handler
+// that was loaded last. A change to `sandbox` or `max_read` begins with new
+// sandboxes, while requests that are under way finish in the old ones.
+//
 // In the Caddyfile the values of `api_key`, `secret` and other strings of a
 // sandbox may be placeholders. Write `{env.E2B_API_KEY}` or
 // `{file./run/secrets/e2b}`: they are resolved when the configuration is
