@@ -129,7 +129,7 @@ func (x *exchange) step(res result) (again bool, err error) {
 	case res.whole == nil && a.Cut():
 		return false, x.fail(refuse(http.StatusBadGateway, "", "The upstream ended its answer before it was complete."))
 	}
-	a.Settle(x.ids)
+	a.Settle(x.ids, x.tools.Name)
 	ours, clients := x.divide(a)
 	if !a.Trusted() || x.capped || len(ours) == 0 {
 		return false, x.finish(res, clients, len(ours) > 0)

@@ -15,8 +15,6 @@
 package handler
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -82,22 +80,11 @@ func copyHeader(dst, src http.Header) {
 // errorObject makes of an error of the upstream an object with a member
 // `error` that clients of streams can read.
 func errorObject(r *response) []byte {
-	body := bytes.TrimSpace(r.body)
-	var known struct {
-		Error   json.RawMessage `json:"error"`
-		Message json.RawMessage `json:"message"`
+	if object, ok := wire.ErrorIn(r.body); ok {
+		return object
 	}
-	if len(body) > 0 && body[0] == '{' && json.Unmarshal(body, &known) == nil {
-		switch {
-		case len(known.Error) > 0 && known.Error[0] == '{':
-			return body
-		case len(known.Error) > 0 && known.Error[0] == '"', len(known.Message) > 0:
-			var c wire.Answer
-			c.Fail(body)
-			return c.Failure
-		}
-	}
-	return wire.ErrorObject("The upstream answered with status "+http.StatusText(r.status)+".", "upstream_error", strings.ToLower(strings.ReplaceAll(http.StatusText(r.status), " ", "_")))
+	status := http.StatusText(r.status)
+	return wire.ErrorObject("The upstream answered with status "+status+".", "upstream_error", strings.ToLower(strings.ReplaceAll(status, " ", "_")))
 }
 
 // whole is an answer in one piece.

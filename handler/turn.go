@@ -196,8 +196,6 @@ func (t *turn) events(c *capture, p []byte) error {
 	return t.x.reply.flush()
 }
 
-var done = []byte("[DONE]")
-
 // event takes an event of a stream.
 func (t *turn) event(ev *wire.Event) error {
 	a := t.answer
@@ -207,8 +205,10 @@ func (t *turn) event(ev *wire.Event) error {
 		return nil
 	case len(ev.Error) > 0:
 		a.Fail(ev.Error)
-	case bytes.Equal(data, done):
+	case ev.Done():
 		a.Done = true
+	case string(ev.Name) == "error" && len(data) > 0 && data[0] != '{':
+		a.Fail(data)
 	case len(data) == 0 || data[0] != '{': // a ping
 		return nil
 	case !t.chunk.Parse(data):

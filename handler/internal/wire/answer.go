@@ -16,11 +16,9 @@ package wire
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Answer is what an upstream says in one turn: the message of the assistant
@@ -49,11 +47,11 @@ type Answer struct {
 
 // Observe takes in the next chunk of the answer.
 func (a *Answer) Observe(c *Chunk) {
-	if c.usage.present() {
+	if c.usage.present() && c.data[c.usage.start] == '{' && !isEmpty(c.usage.of(c.data)) {
 		a.Usage = append(a.Usage[:0], c.usage.of(c.data)...)
 	}
 	if c.failure.present() && a.Failure == nil {
-		a.Failure = failureObject(c.data, c.failure)
+		a.Failure = failureOf(c)
 	}
 	if !c.hasChoice {
 		return
@@ -68,64 +66,36 @@ func (a *Answer) Observe(c *Chunk) {
 		if m.value == c.toolCalls || m.value == c.functionCall || m.is(c.data, "tool_calls") || m.is(c.data, "role") {
 			continue
 		}
-		a.message.merge(m.name.of(c.data), m.value.of(c.data))
+		how := inPieces
+		how.join = !contains(constants, m.name.of(c.data))
+		a.message.member(m.name.of(c.data)).add(m.value.of(c.data), how)
 	}
 	a.calls.begin()
 	a.legacy.begin()
-	c.fragments(func(v span) { a.calls.add(v.of(c.data)) })
+	c.fragments(a.calls.add)
 	if c.functionCall.present() {
 		a.legacy.addLegacy(c.functionCall.of(c.data))
 	}
-	if c.finish.present() {
+	// A reason that speaks against running anything is not taken back.
+	if c.finish.present() && !cutOff(a.Finish) {
 		a.Finish = c.FinishReason()
 	}
 }
 
-// Fail takes an error that came as an event of its own, JSON or not.
-func (a *Answer) Fail(v []byte) {
-	if a.Failure != nil {
-		return
-	}
-	if len(v) > 0 && v[0] == '{' && json.Valid(v) {
-		a.Failure = append(append([]byte(`{"error":`), v...), '}')
-		return
-	}
-	a.Failure = ErrorObject(string(bytes.ToValidUTF8(v, []byte("\uFFFD"))), "upstream_error", "")
-}
-
-// failureObject makes of an error of any form an object with a member `error`
-// that clients can read.
-func failureObject(data []byte, failure span) []byte {
-	v := failure.of(data)
-	if v[0] == '{' {
-		return bytes.Clone(data)
-	}
-	message, ok := unquote(v)
-	if !ok {
-		message = string(v)
-	}
-	return ErrorObject(message, "upstream_error", "")
-}
-
-// ErrorObject returns an error in the form of the OpenAI API. code may be "".
-func ErrorObject(message, kind, code string) []byte {
-	dst := appendMember([]byte{'{'}, "message", appendQuoted(nil, message))
-	dst = appendMember(dst, "type", appendQuoted(nil, kind))
-	dst = appendMember(dst, "param", []byte("null"))
-	if code == "" {
-		dst = appendMember(dst, "code", []byte("null"))
-	} else {
-		dst = appendMember(dst, "code", appendQuoted(nil, code))
-	}
-	return append(append([]byte(`{"error":`), append(dst, '}')...), '}')
-}
+// constants are members of a message that say the same in each chunk, while
+// other strings are the next piece of a text.
+var constants = []string{"type", "id", "object", "name", "status", "format", "channel", "phase", "recipient"}
 
 // Calls returns the calls of the turn in the order in which they began.
 func (a *Answer) Calls() []*Call {
-	if len(a.calls.calls) > 0 {
-		return a.calls.calls
+	calls := a.calls.calls
+	if len(calls) == 0 {
+		calls = a.legacy.calls
 	}
-	return a.legacy.calls
+	if !slices.ContainsFunc(calls, (*Call).void) {
+		return calls
+	}
+	return slices.DeleteFunc(slices.Clone(calls), (*Call).void)
 }
 
 // Touched returns the calls of which the last chunk had a fragment.
@@ -139,13 +109,23 @@ func (a *Answer) Touched() []*Call {
 	return a.legacy.inThis
 }
 
-// untrusted are finish reasons after which a call is not run, however
+// cutOffs are found in finish reasons after which a call is not run, however
 // complete it looks: there may have been more of it, or it was refused.
-var untrusted = []string{"length", "max_tokens", "model_length", "content_filter", "safety", "recitation", "error"}
+// Providers have dozens of them.
+var cutOffs = []string{
+	"length", "max_token", "limit", "exceeded", "insufficient", "abort", "cancel", "interrupt", "timeout", "error", "malformed",
+	"filter", "safety", "recitation", "refus", "guardrail", "blocklist", "prohibited", "spii", "toxic",
+}
+
+// cutOff says whether a finish reason is one of those.
+func cutOff(finish string) bool {
+	finish = strings.ToLower(finish)
+	return slices.ContainsFunc(cutOffs, func(s string) bool { return strings.Contains(finish, s) })
+}
 
 // Trusted says whether the way in which the turn ended lets calls be run.
 func (a *Answer) Trusted() bool {
-	return a.Failure == nil && !a.Damaged && !slices.Contains(untrusted, strings.ToLower(a.Finish))
+	return a.Failure == nil && !a.Damaged && !cutOff(a.Finish)
 }
 
 // Cut says that the answer broke off although its transport ended well: there
@@ -197,127 +177,3 @@ func contentText(v []byte) string {
 	}
 	return sb.String()
 }
-
-// Settle gives each call an id that no other call of the request has. used
-// holds the ids that are taken; those of the turn are added.
-func (a *Answer) Settle(used map[string]bool) {
-	turn := map[string]bool{}
-	for _, c := range a.Calls() {
-		for c.ID == "" || turn[c.ID] {
-			if id := NewID(); !used[id] {
-				c.ID = id
-			}
-		}
-		turn[c.ID] = true
-		used[c.ID] = true
-	}
-}
-
-// NewID returns an id for a tool call: nine letters and digits, the form that
-// the strictest upstream accepts: https://github.com/nearai/ironclaw/issues/1241
-func NewID() string { return rand.Text()[:9] }
-
-// responseOnly are members of a message that upstreams send but refuse, when
-// they say nothing.
-var responseOnly = []string{"refusal", "audio", "function_call", "annotations"}
-
-// Echo returns the message of the assistant as it goes back to the upstream,
-// with the given calls and their arguments. Members named in without are left
-// out.
-func (a *Answer) Echo(calls []*Call, arguments [][]byte, without Dropped) []byte {
-	dst := []byte(`{"role":"assistant"`)
-	if a.message.get("content") == nil {
-		dst = append(dst, `,"content":null`...)
-	}
-	for i := range a.message {
-		p := &a.message[i]
-		if p.silent() || without.has(p.name) {
-			continue
-		}
-		dst = append(dst, ',')
-		if without.FlipContent && string(p.name) == `"content"` {
-			dst = append(append(dst, `"content":`...), flip(p)...)
-			continue
-		}
-		dst = p.append(dst)
-	}
-	if without.FlipContent && a.message.get("content") == nil {
-		dst = bytes.Replace(dst, []byte(`"content":null`), []byte(`"content":""`), 1)
-	}
-	for i, c := range calls {
-		if i == 0 {
-			dst = append(dst, `,"tool_calls":[`...)
-		} else {
-			dst = append(dst, ',')
-		}
-		dst = c.appendEcho(dst, arguments[i], without)
-	}
-	if len(calls) > 0 {
-		dst = append(dst, ']')
-	}
-	return validJSON(append(dst, '}'))
-}
-
-// validJSON mends what an upstream got wrong in strings that are sent back:
-// raw control characters, bad escapes, bytes that are no UTF-8.
-func validJSON(v []byte) []byte {
-	if !utf8.Valid(v) {
-		v = bytes.ToValidUTF8(v, []byte("\uFFFD"))
-	}
-	if json.Valid(v) {
-		return v
-	}
-	if repaired, ok := repairJSON(string(v)); ok {
-		return repaired
-	}
-	return v
-}
-
-// silent says whether a member says nothing that an upstream has to get back.
-func (p *part) silent() bool {
-	name := string(p.name[1 : len(p.name)-1])
-	return slices.Contains(responseOnly, name) &&
-		(p.kind == 'n' || len(p.value) == 0 || string(p.value) == "[]" || string(p.value) == "{}")
-}
-
-// flip exchanges null and "" as a content; anything else stays.
-func flip(p *part) []byte {
-	switch {
-	case p.kind == 'n':
-		return []byte(`""`)
-	case p.kind == '"' && len(p.value) == 0:
-		return []byte("null")
-	}
-	return p.appendValue(nil)
-}
-
-// Fields returns the names of the members that an echo has beyond those of
-// every message, longest first, so that a name is not taken for another one
-// that it contains.
-func (a *Answer) Fields() []string {
-	var names []string
-	add := func(ps parts) {
-		for _, p := range ps {
-			if name := string(p.name[1 : len(p.name)-1]); name != "content" {
-				names = append(names, name)
-			}
-		}
-	}
-	add(a.message)
-	for _, c := range a.Calls() {
-		add(c.extra)
-		add(c.inner)
-	}
-	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
-	return slices.Compact(names)
-}
-
-// Dropped is what an upstream refused of an echo.
-type Dropped struct {
-	// Names are members to leave out.
-	Names []string
-	// FlipContent exchanges a content of null and of "".
-	FlipContent bool
-}
-
-func (d Dropped) has(name []byte) bool { return contains(d.Names, name) }

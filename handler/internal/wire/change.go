@@ -35,7 +35,7 @@ func (s *Stream) write(c *Chunk, e change) {
 
 // unchanged says whether a chunk can be written byte for byte.
 func (s *Stream) unchanged(c *Chunk, e change) bool {
-	return !e.dropRole && !c.whole && !c.usage.present() && !c.toolCalls.present() && !c.functionCall.present() &&
+	return !e.dropRole && !c.whole && !c.odd && !c.usage.present() && !c.toolCalls.present() && !c.functionCall.present() &&
 		(e.finish == "" || string(c.finish.of(c.data)) == e.finish) &&
 		string(c.id.of(c.data)) == string(s.id) &&
 		(!c.created.present() || string(c.created.of(c.data)) == string(s.created))
@@ -71,21 +71,32 @@ func (s *Stream) appendChunk(dst []byte, c *Chunk, e change) []byte {
 }
 
 func (s *Stream) appendChoice(dst []byte, c *Chunk, e change) []byte {
-	finished := false
+	finish := e.finish
+	if finish == "" && !c.finish.present() {
+		finish = "null" // it may be "" or no string
+	}
+	dst = appendMember(dst, "index", []byte("0"))
+	delta := func() {
+		dst = append(appendMember(dst, "delta", nil), '{')
+		dst = append(s.appendDelta(dst, c, e), '}')
+	}
 	for _, m := range c.choice {
 		switch {
 		case m.value == c.message:
-			dst = append(appendMember(dst, "delta", nil), '{')
-			dst = append(s.appendDelta(dst, c, e), '}')
-		case e.finish != "" && m.is(c.data, "finish_reason"):
-			finished = true
-			dst = appendMember(dst, "finish_reason", []byte(e.finish))
+			delta()
+		case finish != "" && m.is(c.data, "finish_reason"):
+			dst = appendMember(dst, "finish_reason", []byte(finish))
+			finish = ""
+		case m.value == c.usage, m.is(c.data, "index"), m.is(c.data, "delta"), m.is(c.data, "message"):
 		default:
 			dst = appendRaw(dst, m.raw(c.data))
 		}
 	}
-	if e.finish != "" && !finished {
-		dst = appendMember(dst, "finish_reason", []byte(e.finish))
+	if !c.message.present() {
+		delta()
+	}
+	if finish != "" {
+		dst = appendMember(dst, "finish_reason", []byte(finish))
 	}
 	return dst
 }

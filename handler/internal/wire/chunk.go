@@ -32,6 +32,7 @@ type Chunk struct {
 	message   span // the value of its delta or message
 	hasChoice bool
 	whole     bool // it is a message, not a delta
+	odd       bool // the choice is not of the form that clients know
 
 	list []span // scratch
 }
@@ -56,13 +57,15 @@ func (c *Chunk) Parse(data []byte) bool {
 		case m.is(data, "usage"):
 			c.usage = v
 		case m.is(data, "error"):
-			c.failure = v
+			c.failure = c.failureIn(v)
 		case m.is(data, "choices"):
 			c.choices = v
 		}
 	}
 	if c.choices.present() {
-		c.parseChoices()
+		c.parseChoice()
+	} else if !c.failure.present() && c.complains() {
+		c.failure = span{0, len(data)}
 	}
 	return true
 }
@@ -75,7 +78,8 @@ func (c *Chunk) valueOf(m member) span {
 	return m.value
 }
 
-func (c *Chunk) parseChoices() {
+// parseChoice reads the first choice.
+func (c *Chunk) parseChoice() {
 	var ok bool
 	if c.list, ok = c.elements(c.list, c.choices.start); !ok || len(c.list) == 0 {
 		return
@@ -88,24 +92,18 @@ func (c *Chunk) parseChoices() {
 	for _, m := range c.choice {
 		switch v := c.valueOf(m); {
 		case m.is(c.data, "finish_reason"):
-			c.finish = v
+			c.parseFinish(v)
+		case m.is(c.data, "index"):
+			c.odd = c.odd || string(v.of(c.data)) != "0"
+		case m.is(c.data, "usage"):
+			c.choiceUsage(v)
 		case m.is(c.data, "delta"):
-			if v.present() {
-				c.message = v
-			}
+			c.parseMessage(v, false)
 		case m.is(c.data, "message"):
-			if v.present() && !c.message.present() {
-				c.message, c.whole = v, true
-			}
+			c.parseMessage(v, true)
 		}
 	}
-	if c.message.present() {
-		c.parseMessage()
-	}
-}
-
-func (c *Chunk) parseMessage() {
-	c.delta, _ = c.members(c.delta, c.message.start)
+	c.odd = c.odd || !c.message.present()
 	for _, m := range c.delta {
 		switch v := c.valueOf(m); {
 		case m.is(c.data, "tool_calls"):
@@ -116,6 +114,43 @@ func (c *Chunk) parseMessage() {
 			c.role = v
 		}
 	}
+}
+
+// parseFinish reads a finish_reason. Upstreams that have none to tell send
+// null, or "", or what is no string.
+func (c *Chunk) parseFinish(v span) {
+	if body, ok := stringBody(v.of(c.data)); ok && len(body) > 0 {
+		c.finish = v
+	} else {
+		c.odd = c.odd || v.present()
+	}
+}
+
+// choiceUsage takes a usage that lies in the choice, as Kimi has it.
+func (c *Chunk) choiceUsage(v span) {
+	if v.present() {
+		c.odd = true
+		if !c.usage.present() {
+			c.usage = v
+		}
+	}
+}
+
+// parseMessage takes the value of delta or message. Where there are both, the
+// delta is what is new.
+func (c *Chunk) parseMessage(v span, whole bool) {
+	switch {
+	case !v.present() || c.data[v.start] != '{':
+		c.odd = c.odd || !whole
+		return
+	case c.message.present():
+		c.odd = true
+		if whole || !c.whole {
+			return
+		}
+	}
+	c.message, c.whole = v, whole
+	c.delta, _ = c.members(c.delta[:0], v.start)
 }
 
 // HasChoice says whether the chunk has the form of a completion.
@@ -135,9 +170,8 @@ func (c *Chunk) FinishReason() string {
 // calls.
 func (c *Chunk) substance() bool {
 	for _, m := range c.delta {
-		v := m.value.of(c.data)
 		switch {
-		case isNull(v), len(v) == 2 && (v[0] == '"' || v[0] == '[' || v[0] == '{'):
+		case isEmpty(m.value.of(c.data)):
 		case m.value == c.role, m.value == c.toolCalls, m.value == c.functionCall:
 		default:
 			return true
@@ -149,17 +183,17 @@ func (c *Chunk) substance() bool {
 // fragments calls f for each fragment of a tool call in the chunk, whether
 // tool_calls is an array or one object:
 // https://github.com/huggingface/text-generation-inference/pull/2949
-func (c *Chunk) fragments(f func(call span)) {
+func (c *Chunk) fragments(f func(call []byte)) {
 	if !c.toolCalls.present() {
 		return
 	}
 	if c.data[c.toolCalls.start] == '{' {
-		f(c.toolCalls)
+		f(c.toolCalls.of(c.data))
 		return
 	}
 	c.list, _ = c.elements(c.list[:0], c.toolCalls.start)
 	for _, v := range c.list {
-		f(v)
+		f(v.of(c.data))
 	}
 }
 

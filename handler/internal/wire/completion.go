@@ -15,7 +15,9 @@
 package wire
 
 import (
+	"bytes"
 	"crypto/rand"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -39,14 +41,16 @@ func (n *Completion) Hide(a *Answer) {
 	n.turns++
 	for i := range a.message {
 		p := &a.message[i]
-		name := string(p.name[1 : len(p.name)-1])
 		if !contains(joined, p.name) {
 			continue
 		}
-		if name == "content" && p.kind == '[' {
-			n.hidden.merge(p.name, appendQuoted(nil, contentText(p.value)))
-		} else if p.kind == '"' && len(p.value) > 0 {
-			n.hidden.mergePart(*p)
+		text := p.text()
+		if p.kind == '[' {
+			body := appendQuoted(nil, contentText(p.appendValue(nil)))
+			text = string(body[1 : len(body)-1])
+		}
+		if text != "" {
+			n.hidden.member(p.name).add(quoted([]byte(text)), inPieces)
 		}
 	}
 }
@@ -91,7 +95,15 @@ func (n *Completion) Final(c *Chunk, a *Answer, o Outcome) []byte {
 
 // unchanged says whether the answer can go to the client as it came.
 func (n *Completion) unchanged(c *Chunk, a *Answer, o Outcome) bool {
-	return n.turns == 0 && o.Executed == nil && len(o.Calls) == len(a.Calls()) && !c.functionCall.present() && o.Finish == c.FinishReason()
+	return n.turns == 0 && o.Executed == nil && len(o.Calls) == len(a.Calls()) && !c.functionCall.present() &&
+		o.Finish == c.FinishReason() && !slices.ContainsFunc(o.Calls, n.mended)
+}
+
+// mended says whether a call is not as the upstream sent it, since its client
+// could not use that.
+func (n *Completion) mended(call *Call) bool {
+	_, name := n.Tools.Owner(call.Name)
+	return call.given || call.object != nil || name != call.Name
 }
 
 func (n *Completion) appendChoice(dst []byte, c *Chunk, a *Answer, o Outcome) []byte {
@@ -145,33 +157,20 @@ func (n *Completion) message(a *Answer, o Outcome) []byte {
 // it.
 func (n *Completion) prefixed(p *part) []byte {
 	before := n.hidden.get(string(p.name[1 : len(p.name)-1]))
-	switch {
-	case before == nil:
+	if before == nil {
 		return p.appendValue(nil)
-	case p.kind == '"':
-		both := part{kind: '"', value: append(append([]byte(nil), before.value...), p.value...)}
-		return both.appendValue(nil)
-	case p.kind == '[':
-		first := append(before.appendValue([]byte(`[{"type":"text","text":`)), "}]"...)
-		return appendElements(first, p.value)
 	}
-	return before.appendValue(nil)
+	both := part{kind: before.kind, value: bytes.Clone(before.value)}
+	both.add(p.appendValue(nil), inPieces)
+	return both.appendValue(nil)
 }
 
 // calls returns the client's calls under the names that it knows.
 func (n *Completion) calls(calls []*Call) []byte {
 	dst := []byte{'['}
 	for i, call := range calls {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		shown := *call
-		_, shown.Name = n.Tools.Owner(call.Name)
-		arguments := quoted(call.args)
-		if call.object != nil {
-			arguments = appendQuoted(nil, string(call.object))
-		}
-		dst = shown.appendEcho(dst, arguments, Dropped{})
+		_, name := n.Tools.Owner(call.Name)
+		dst = call.appendCall(append(separated(dst, i), '{'), name, call.argumentString(), Dropped{})
 	}
 	return append(dst, ']')
 }
@@ -199,11 +198,4 @@ func (n *Completion) folded(a *Answer, o Outcome) []byte {
 		dst = appendMember(dst, "usage", o.Usage)
 	}
 	return append(dst, '}')
-}
-
-// ToolMessage returns the message with the result of a call.
-func ToolMessage(c *Call, content string) []byte {
-	dst := append(appendQuoted([]byte(`{"role":"tool","tool_call_id":`), c.ID), `,"name":`...)
-	dst = append(appendQuoted(dst, c.Name), `,"content":`...)
-	return append(appendQuoted(dst, content), '}')
 }

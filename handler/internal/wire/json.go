@@ -17,6 +17,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 )
 
@@ -126,6 +127,11 @@ func (t *text) whole(first byte) bool {
 // isNull says whether a value is the literal null.
 func isNull(v []byte) bool { return len(v) == 4 && v[0] == 'n' }
 
+// isEmpty says whether a value says nothing: null, "", [] or {}.
+func isEmpty(v []byte) bool {
+	return len(v) == 0 || isNull(v) || len(v) == 2 && (v[0] == '"' || v[0] == '[' || v[0] == '{')
+}
+
 // stringBody returns what stands between the quotes of a string value, still
 // escaped, and whether the value is a string.
 func stringBody(v []byte) ([]byte, bool) {
@@ -152,10 +158,9 @@ func unquote(v []byte) (string, bool) {
 	return s, true
 }
 
-// number decodes a JSON integer.
-func number(v []byte) (int, bool) {
-	n, err := strconv.Atoi(string(v))
-	return n, err == nil
+// contains says whether a name in quotes is one of names.
+func contains(names []string, quoted []byte) bool {
+	return slices.Contains(names, string(quoted[1:len(quoted)-1]))
 }
 
 // appendQuoted appends s as a JSON string. Unlike encoding/json it leaves
@@ -170,4 +175,13 @@ func appendQuoted(dst []byte, s string) []byte {
 		return append(dst, `""`...)
 	}
 	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+}
+
+// appendMember adds a member with a value in JSON to an object being built.
+func appendMember(dst []byte, name string, value []byte) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	dst = append(strconv.AppendQuote(dst, name), ':')
+	return append(dst, value...)
 }

@@ -43,6 +43,14 @@ type Event struct {
 	Error []byte
 }
 
+// Done says whether the event is the end of the stream.
+func (e *Event) Done() bool { return isDone(e.Data) }
+
+func isDone(data []byte) bool {
+	data = bytes.Trim(data, " \t\r\n\"")
+	return len(data) == len("[DONE]") && bytes.EqualFold(data, []byte("[DONE]"))
+}
+
 // Splitter cuts a stream of server-sent events into events, wherever the
 // pieces that it is fed end. The zero value is ready for use.
 type Splitter struct {
@@ -110,6 +118,7 @@ func (s *Splitter) Close(emit func(*Event) error) error {
 	return s.dispatch(emit)
 }
 
+// line takes a line without its end.
 func (s *Splitter) line(line []byte, emit func(*Event) error) error {
 	if !s.begun {
 		s.begun = true
@@ -127,7 +136,7 @@ func (s *Splitter) line(line []byte, emit func(*Event) error) error {
 	}
 	switch string(name) {
 	case "data":
-		s.data(value)
+		return s.data(value, emit)
 	case "event":
 		s.nameBuf = append(s.nameBuf[:0], value...)
 		s.event.Name = s.nameBuf
@@ -140,7 +149,18 @@ func (s *Splitter) line(line []byte, emit func(*Event) error) error {
 	return nil
 }
 
-func (s *Splitter) data(value []byte) {
+// data takes a data field.
+func (s *Splitter) data(value []byte, emit func(*Event) error) error {
+	// Some relays put a whole line of their upstream into the field.
+	for bytes.HasPrefix(value, []byte("data:")) {
+		value = bytes.TrimPrefix(value[len("data:"):], []byte(" "))
+	}
+	if s.event.HasData && begins(s.joined, value) {
+		if err := s.dispatch(emit); err != nil {
+			return err
+		}
+		s.size = len(value)
+	}
 	s.filled = true
 	if s.event.HasData {
 		s.joined = append(append(s.joined, '\n'), value...)
@@ -149,8 +169,19 @@ func (s *Splitter) data(value []byte) {
 	}
 	s.event.HasData = true
 	s.event.Data = s.joined
+	return nil
 }
 
+// begins says whether a data line begins an event although no blank line came
+// before it, which some upstreams leave out. An object that has ended and
+// another one, or the end of the stream, can be no JSON value together.
+func begins(before, line []byte) bool {
+	before = bytes.TrimRight(before, " \t")
+	return len(before) > 0 && before[len(before)-1] == '}' &&
+		(bytes.HasPrefix(line, []byte("{")) || isDone(line))
+}
+
+// dispatch ends the event.
 func (s *Splitter) dispatch(emit func(*Event) error) error {
 	s.size = 0
 	if !s.filled {

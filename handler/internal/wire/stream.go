@@ -45,8 +45,7 @@ type Stream struct {
 
 // seen is how much of a call the client has seen.
 type seen struct {
-	index int
-	args  int
+	index, args, extra, inner int
 }
 
 // Take returns what is to be written and begins anew. It is valid until the
@@ -70,7 +69,10 @@ func (s *Stream) Chunk(c *Chunk, a *Answer) {
 		return
 	}
 	s.identify(c)
-	calls := s.callDeltas(a)
+	var calls []byte
+	if len(a.Touched()) > 0 {
+		calls = s.callDeltas(a, false)
+	}
 	if c.finish.present() {
 		s.release()
 		s.held = append(s.held[:0], c.data...)
@@ -122,14 +124,57 @@ func (s *Stream) identify(c *Chunk) {
 	s.early = nil
 }
 
-// callDeltas returns the fragments of calls of the client that the last chunk
-// brought, under indexes that count only those.
-func (s *Stream) callDeltas(a *Answer) []byte {
+// callDeltas returns what has come of the calls of the client, under indexes
+// that count only those; nil for nothing.
+func (s *Stream) callDeltas(a *Answer, ended bool) []byte {
 	var dst []byte
-	for _, call := range a.Touched() {
-		dst = s.callDelta(dst, call)
+	calls := a.Calls()
+	for i, call := range calls {
+		owner, name := s.Tools.Owner(call.Name)
+		at := s.progress[call]
+		switch {
+		case at != nil:
+			dst = s.goOn(dst, call, at)
+		case owner == Client && call.ID != "" && (ended || call.begun() || i+1 < len(calls)):
+			call.Name = name
+			dst = call.appendOpening(element(dst), s.shown)
+			s.open(call)
+		case owner != Client && call.Name != "" && call.begun():
+		case !ended:
+			// More of it has to come before it can be shown, and no later one
+			// may be shown before it.
+			return closeArray(dst)
+		}
 	}
 	return closeArray(dst)
+}
+
+// open notes that the client has seen all there is of a call.
+func (s *Stream) open(call *Call) {
+	if s.progress == nil {
+		s.progress = map[*Call]*seen{}
+	}
+	s.progress[call] = &seen{s.shown, len(call.args), len(call.extra), len(call.inner)}
+	s.shown++
+}
+
+// goOn adds what is new of a call that the client has seen in part.
+func (s *Stream) goOn(dst []byte, call *Call, at *seen) []byte {
+	now := seen{at.index, len(call.args), len(call.extra), len(call.inner)}
+	if now == *at {
+		return dst
+	}
+	dst = call.appendDelta(element(dst), at)
+	*at = now
+	return dst
+}
+
+// element begins the next element of an array.
+func element(dst []byte) []byte {
+	if len(dst) == 0 {
+		return append(dst, '[')
+	}
+	return append(dst, ',')
 }
 
 func closeArray(dst []byte) []byte {
@@ -139,44 +184,20 @@ func closeArray(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-func (s *Stream) callDelta(dst []byte, call *Call) []byte {
-	owner, name := s.Tools.Owner(call.Name)
-	if owner != Client || call.ID == "" {
-		return dst
-	}
-	at, opening := s.progress[call], false
-	if at == nil {
-		if s.progress == nil {
-			s.progress = map[*Call]*seen{}
-		}
-		at, opening = &seen{index: s.shown}, true
-		s.progress[call] = at
-		s.shown++
-		call.Name = name
-	}
-	if !opening && at.args == len(call.args) {
-		return dst
-	}
-	if len(dst) == 0 {
-		dst = append(dst, '[')
-	} else {
-		dst = append(dst, ',')
-	}
-	dst = call.appendDelta(dst, at.index, at.args, opening)
-	at.args = len(call.args)
-	return dst
-}
-
 // forward writes a chunk, unless taking out what is not the client's leaves
 // nothing of it.
 func (s *Stream) forward(c *Chunk, e change) {
-	e.dropRole = c.role.present() && s.hasRole
-	s.hasRole = s.hasRole || c.role.present()
-	stripped := e.dropRole || c.usage.present() || c.toolCalls.present() || c.functionCall.present()
-	if stripped && len(e.calls) == 0 && !c.substance() && (e.dropRole || !c.role.present()) && len(e.finish) == 0 {
-		return
+	switch role, _ := stringBody(c.role.of(c.data)); {
+	case !c.role.present():
+	case s.hasRole || string(role) != "assistant":
+		e.dropRole = true
+	default:
+		s.hasRole = true
 	}
-	s.write(c, e)
+	tells := c.substance() || len(e.calls) > 0 || e.finish != "" || c.role.present() && !e.dropRole
+	if tells || !e.dropRole && !c.usage.present() && !c.toolCalls.present() && !c.functionCall.present() {
+		s.write(c, e)
+	}
 }
 
 // delta writes a chunk of our own with one member of a delta.
@@ -227,16 +248,11 @@ func (s *Stream) Hide(a *Answer) {
 	s.shown, s.progress = 0, nil
 }
 
-// flushCalls writes calls of the client that have got their id only now.
+// flushCalls writes what the client has not seen of its calls: some get their
+// id only now.
 func (s *Stream) flushCalls(a *Answer) {
-	var dst []byte
-	for _, call := range a.Calls() {
-		if s.progress[call] == nil {
-			dst = s.callDelta(dst, call)
-		}
-	}
-	if dst = closeArray(dst); dst != nil {
-		s.delta("tool_calls", dst)
+	if calls := s.callDeltas(a, true); calls != nil {
+		s.delta("tool_calls", calls)
 	}
 }
 

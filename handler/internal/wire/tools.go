@@ -50,8 +50,7 @@ var aliases = []string{"python", "code_interpreter"}
 
 // Owner returns whose tool a name is and the name that its owner knows it by.
 func (t *Tools) Owner(name string) (Owner, string) {
-	// https://github.com/vllm-project/vllm/pull/35906
-	bare := strings.TrimPrefix(name, "functions.")
+	bare := bareName(name)
 	for _, n := range []string{name, bare} {
 		switch {
 		case n == "":
@@ -68,4 +67,25 @@ func (t *Tools) Owner(name string) (Owner, string) {
 		return Client, name
 	}
 	return Nobody, name
+}
+
+// namespaces are put before a name by models that know tools as members of
+// something: https://github.com/vllm-project/vllm/pull/35906
+var namespaces = []string{"functions", "function", "tools", "default_api"}
+
+// bareName takes a namespace off a name, and the number of the call, which are
+// parts of an id that some models write instead of the name:
+// https://github.com/vybestack/llxprt-code/issues/713
+func bareName(name string) string {
+	for _, space := range namespaces {
+		rest, ok := strings.CutPrefix(name, space)
+		if ok && len(rest) > 1 && strings.IndexByte(".:/", rest[0]) >= 0 {
+			name = rest[1:]
+			break
+		}
+	}
+	if i := strings.LastIndexByte(name, ':'); i > 0 && i+1 < len(name) && strings.Trim(name[i+1:], "0123456789") == "" {
+		name = name[:i]
+	}
+	return name
 }

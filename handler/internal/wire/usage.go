@@ -15,46 +15,40 @@
 package wire
 
 import (
+	"bytes"
 	"math/big"
 )
 
 // SumUsage adds the usage of several turns, member by member and with those
 // that are objects added likewise. Members that are no numbers are those of
-// the last turn. A usage of one turn stays as it came; nil is none.
+// the last turn. A usage of one turn stays as it came; nil is none, and what is
+// no object says nothing.
 func SumUsage(total, turn []byte) []byte {
 	switch {
-	case len(turn) == 0:
+	case !isObject(string(turn)) || isEmpty(turn):
 		return total
-	case len(total) == 0:
-		return append([]byte(nil), turn...)
+	case !isObject(string(total)):
+		return bytes.Clone(turn)
 	}
-	var a, b text
-	a.reset(total)
-	b.reset(turn)
-	sum, ok := a.members(nil, 0)
-	more, ok2 := b.members(nil, 0)
-	if !ok || !ok2 {
-		return total
-	}
-	var out parts
-	for _, m := range sum {
-		out.merge(m.name.of(total), m.value.of(total))
-	}
-	for _, m := range more {
-		name, value := m.name.of(turn), m.value.of(turn)
-		have := out.get(string(name[1 : len(name)-1]))
+	return sumObjects(total, turn, maxDepth)
+}
+
+func sumObjects(total, turn []byte, depth int) []byte {
+	sum := part{kind: '{', value: total}
+	sum.open()
+	for _, m := range membersOf(turn) {
+		value := m.value.of(turn)
+		have := sum.members.member(m.name.of(turn))
 		switch {
-		case have == nil:
-			out.merge(name, value)
-		case have.kind == '{' && value[0] == '{':
-			have.set(SumUsage(have.value, value))
+		case have.kind == '{' && value[0] == '{' && depth > 0:
+			have.set(sumObjects(have.value, value, depth-1))
 		case isNumber(have.kind) && isNumber(value[0]):
 			have.set(addNumbers(have.value, value))
-		case !isNull(value):
+		case have.kind == 0 || !isNull(value):
 			have.set(value)
 		}
 	}
-	return out.object()
+	return sum.appendValue(nil)
 }
 
 func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }

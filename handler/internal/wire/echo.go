@@ -1,0 +1,141 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package wire
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+)
+
+// Settle gives each call an id that no other call of the request has, and a
+// call without a name that of our tool, for the history only: upstreams refuse
+// one without. used holds the ids that are taken; those of the turn are added.
+func (a *Answer) Settle(used map[string]bool, tool string) {
+	turn := map[string]bool{}
+	for _, c := range a.Calls() {
+		for c.ID == "" || turn[c.ID] {
+			if id := NewID(); !used[id] {
+				c.ID, c.given = id, true
+			}
+		}
+		turn[c.ID] = true
+		used[c.ID] = true
+		if c.echoed = c.Name; c.echoed == "" {
+			c.echoed = tool
+		}
+	}
+}
+
+// NewID returns an id for a tool call: nine letters and digits, the form that
+// the strictest upstream accepts: https://github.com/nearai/ironclaw/issues/1241
+func NewID() string { return rand.Text()[:9] }
+
+// responseOnly are members of a message that upstreams send but refuse, when
+// they say nothing.
+var responseOnly = []string{"refusal", "audio", "function_call", "annotations"}
+
+// Echo returns the message of the assistant as it goes back to the upstream,
+// with the given calls and their arguments. Members named in without are left
+// out.
+func (a *Answer) Echo(calls []*Call, arguments [][]byte, without Dropped) []byte {
+	dst := []byte(`{"role":"assistant"`)
+	if a.message.get("content") == nil {
+		dst = append(append(dst, ','), without.content(&part{name: []byte(`"content"`), kind: 'n', value: []byte("null")})...)
+	}
+	for i := range a.message {
+		switch p := &a.message[i]; {
+		case p.empty() && contains(responseOnly, p.name), without.has(p.name):
+		case string(p.name) == `"content"`:
+			dst = append(append(dst, ','), without.content(p)...)
+		default:
+			dst = p.append(append(dst, ','))
+		}
+	}
+	if len(calls) > 0 {
+		dst = append(dst, `,"tool_calls":[`...)
+		for i, c := range calls {
+			dst = c.appendCall(append(separated(dst, i), '{'), c.echoed, arguments[i], without)
+		}
+		dst = append(dst, ']')
+	}
+	return validJSON(append(dst, '}'))
+}
+
+// ToolMessage returns the message with the result of a settled call.
+func ToolMessage(c *Call, content string) []byte {
+	dst := append(appendQuoted([]byte(`{"role":"tool","tool_call_id":`), c.ID), `,"name":`...)
+	dst = append(appendQuoted(dst, c.echoed), `,"content":`...)
+	return append(appendQuoted(dst, content), '}')
+}
+
+// validJSON mends what an upstream got wrong in strings that are sent back:
+// raw control characters, bad escapes, bytes that are no UTF-8.
+func validJSON(v []byte) []byte {
+	if !utf8.Valid(v) {
+		v = bytes.ToValidUTF8(v, []byte("\uFFFD"))
+	}
+	if json.Valid(v) {
+		return v
+	}
+	if repaired, ok := repairJSON(string(v)); ok {
+		return repaired
+	}
+	return v
+}
+
+// Fields returns the names of the members that an echo has beyond those of
+// every message, longest first, so that a name is not taken for another one
+// that it contains.
+func (a *Answer) Fields() []string {
+	var names []string
+	add := func(ps parts) {
+		for _, p := range ps {
+			if name := string(p.name[1 : len(p.name)-1]); name != "content" {
+				names = append(names, name)
+			}
+		}
+	}
+	add(a.message)
+	for _, c := range a.Calls() {
+		add(c.extra)
+		add(c.inner)
+	}
+	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(names)
+}
+
+// Dropped is what an upstream refused of an echo.
+type Dropped struct {
+	// Names are members to leave out.
+	Names []string
+	// FlipContent exchanges a content of null and of "".
+	FlipContent bool
+}
+
+func (d Dropped) has(name []byte) bool { return contains(d.Names, name) }
+
+// content returns the member content, null and "" exchanged if that is wanted.
+func (d Dropped) content(p *part) []byte {
+	switch {
+	case !d.FlipContent || !p.empty():
+		return p.append(nil)
+	case p.kind == 'n':
+		return []byte(`"content":""`)
+	}
+	return []byte(`"content":null`)
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package wire
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// fragment is a piece of a call as one delta has it. Its bytes are those of
+// the chunk.
+type fragment struct {
+	id, name string
+	index    int
+	listed   bool // it has an index
+	custom   bool // it is of a custom tool, whose input is text and no JSON
+	args     []byte
+	object   []byte
+	extra    parts
+	inner    parts
+}
+
+// says reports whether the fragment adds to the arguments.
+func (f *fragment) says() bool { return len(f.args) > 0 || f.object != nil }
+
+// readFragment reads an element of tool_calls.
+func readFragment(raw []byte) (fragment, bool) {
+	var f fragment
+	var t text
+	t.reset(raw)
+	list, ok := t.members(nil, 0)
+	if !ok {
+		return f, false
+	}
+	for _, m := range list {
+		v := m.value.of(raw)
+		switch {
+		case m.is(raw, "index"):
+			f.index, f.listed = position(v)
+		case m.is(raw, "id"):
+			f.id = identity(v)
+		case m.is(raw, "type"):
+		case m.is(raw, "function"):
+			f.readFunction(v, "arguments")
+		case m.is(raw, "custom"):
+			f.custom = f.readFunction(v, "input") || f.custom
+		default:
+			f.extra.member(m.name.of(raw)).set(v)
+		}
+	}
+	return f, true
+}
+
+// readFunction reads the value of function, or of its like, whose arguments
+// have the given name. It is false when there is none.
+func (f *fragment) readFunction(raw []byte, arguments string) bool {
+	var t text
+	t.reset(raw)
+	list, ok := t.members(nil, 0)
+	if !ok {
+		return false
+	}
+	for _, m := range list {
+		v := m.value.of(raw)
+		switch {
+		case m.is(raw, "name"):
+			f.name = cleanName(identity(v))
+		case m.is(raw, arguments):
+			if body, ok := stringBody(v); ok {
+				f.args = body
+			} else if !isNull(v) {
+				f.object = v
+			}
+		default:
+			f.inner.member(m.name.of(raw)).set(v)
+		}
+	}
+	return true
+}
+
+// identity reads an id or a name. Null, the empty string and absence are the
+// same; a number stands for its text:
+// https://github.com/AI-Shell-Team/aish/pull/200
+func identity(v []byte) string {
+	if len(v) == 0 || isNull(v) {
+		return ""
+	}
+	if s, ok := unquote(v); ok {
+		return s
+	}
+	if isNumber(v[0]) {
+		return string(v)
+	}
+	return ""
+}
+
+// position reads an index, which may be written as a string or with a point.
+func position(v []byte) (int, bool) {
+	x, err := strconv.ParseFloat(strings.TrimSpace(identity(v)), 64)
+	if err != nil || x != math.Trunc(x) || math.Abs(x) > math.MaxInt32 {
+		return 0, false
+	}
+	return int(x), true
+}
+
+// cleanName takes off what a chat template left around a name, such as
+// <|channel|>commentary behind it.
+func cleanName(s string) string {
+	s = strings.TrimSpace(s)
+	for strings.HasPrefix(s, "<|") {
+		_, rest, ok := strings.Cut(s, "|>")
+		if !ok {
+			return ""
+		}
+		s = strings.TrimSpace(rest)
+	}
+	s, _, _ = strings.Cut(s, "<|")
+	return strings.TrimSpace(s)
+}
