@@ -14,7 +14,7 @@
 
 // What every client has to get right, written once. A client is an object:
 //
-//   ask({ messages, session, tools, stream, key, base, signal })
+//   ask({ messages, session, tools, stream, key, base })
 //       asks the model and resolves to { content, finish, calls, message, seen };
 //       rejects with the client's own error
 //   user(text), toolResult(call, text)   messages in the client's form
@@ -39,9 +39,10 @@ export const weather = {
 }
 
 export function scenarios(name, client) {
-  for (const stream of [false, true]) {
-    const form = stream ? 'stream' : 'json'
-    describe(`${name}, ${form}`, { concurrency: true }, () => {
+  // Together, as most of the time is silence.
+  describe(name, { concurrency: true }, () => {
+    for (const stream of [false, true]) {
+      const form = stream ? 'stream' : 'json'
       // Each scenario is bounded: a client that hangs fails its test.
       const scenario = (title, run) => test(`${form}: ${title}`, { timeout: (silence + 60) * 1000 }, run)
       const ask = (text, more = {}) =>
@@ -140,6 +141,6 @@ export function scenarios(name, client) {
       scenario(`${silence} s of silence of the model`, async () => {
         answers(await ask(`[silent ${silence} after] Run this: print("awake")`), 'The tool returned: awake')
       })
-    })
-  }
+    }
+  })
 }
