@@ -55,7 +55,7 @@ func (a *answer) serve(h http.Handler, r *http.Request, log *zap.Logger) {
 		err := errBrokenAnswer
 		switch v := recover(); v {
 		case nil:
-			if err = context.Cause(r.Context()); err == nil || a.sent {
+			if err = context.Cause(r.Context()); err == nil {
 				a.send(nil)
 				a.body.Close()
 				return

@@ -18,6 +18,7 @@ package local
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -84,9 +85,12 @@ func bwrapArgs(py *interpreter, l limits) []string {
 	add("--perms", "0755", "--dir", "/home", "--perms", "0755", "--dir", "/var", "--perms", "0755", "--dir", "/run")
 	tmpfs("0755", sandboxHome, l.disk)
 	tmpfs("1777", "/tmp", l.disk)
-	add("--symlink", "/tmp", "/var/tmp")
-	for _, path := range py.binds() {
+	binds := py.binds()
+	for _, path := range binds {
 		add("--ro-bind", path, path)
+	}
+	if !slices.ContainsFunc(binds, func(path string) bool { return strings.HasPrefix(path, "/var/tmp/") }) {
+		add("--symlink", "/tmp", "/var/tmp")
 	}
 	add("--remount-ro", "/", "--chdir", sandboxHome)
 	return a

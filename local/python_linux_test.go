@@ -1,0 +1,118 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package local
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// systemPython is what a virtual environment and the shims below are made of.
+const systemPython = "/usr/bin/python3"
+
+// openDir returns a directory that every user can read.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "local-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // a leftover of a test
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestShimIsResolvedToThePythonBehindIt(t *testing.T) {
+	shim := filepath.Join(openDir(t), "python3")
+	if err := os.WriteFile(shim, []byte("#!/bin/sh\nexec "+systemPython+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t, Config{Python: shim})
+	if got := s.engine.py.Executable; got != systemPython {
+		t.Errorf("the shim stands for %q, want %q", got, systemPython)
+	}
+}
+
+func TestVirtualEnvironmentWorksWithItsPackages(t *testing.T) {
+	venv := filepath.Join(openDir(t), "venv")
+	if out, err := exec.Command(systemPython, "-m", "venv", "--without-pip", venv).CombinedOutput(); err != nil {
+		t.Fatalf("making a virtual environment: %v: %s", err, out)
+	}
+	packages, err := filepath.Glob(venv + "/lib/python3*/site-packages")
+	if err != nil || len(packages) != 1 {
+		t.Fatalf("site-packages: %v %v", packages, err)
+	}
+	if err := os.WriteFile(packages[0]+"/only_here.py", []byte("answer = 42\n"), 0o644); err != nil { //nolint:gosec // others shall read it
+		t.Fatal(err)
+	}
+	c := newClient(t, newServer(t, Config{Python: venv + "/bin/python"}))
+	b := c.create(nil)
+	c.want(b, "import only_here, sys; print(only_here.answer, sys.prefix)", "42 "+venv)
+	c.want(b, "import subprocess; print(subprocess.check_output(['python', '-c', 'import only_here; print(only_here.answer)'], text=True))", "42")
+	c.want(b, "try: open(only_here.__file__, 'a')\nexcept OSError as e: print(e.strerror)", "Read-only file system")
+}
+
+func TestPythonErrorsNameWhatIsWrong(t *testing.T) {
+	dir := openDir(t)
+	closed := filepath.Join(dir, "closed")
+	if err := os.Mkdir(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(systemPython, closed+"/python3"); err != nil {
+		t.Fatal(err)
+	}
+	script := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, tt := range []struct{ name, python, want string }{
+		{"missing", "/no/such/python", `python "/no/such/python" not found`},
+		{"failing", script("failing", "echo broken shim >&2; exit 3"), "broken shim"},
+		{"something else", script("else", "echo hello"), "is no Python interpreter"},
+		{"too old", script("old", `echo '{"version": [3, 6, 15]}'`), "is version 3.6; version 3.9 or newer is needed"},
+		{"unreadable library", script("unreadable", `echo '{"version": [3, 12, 1], "unreadable": ["/opt/secret/lib"]}'`), "needs /opt/secret/lib, which the user that sandboxes run as cannot read"},
+		{"in the way", script("tmp", `echo '{"version": [3, 12, 1], "paths": ["/tmp"]}'`), "lives in /tmp"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := New(t.Context(), Config{Python: tt.python}); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+	t.Run("closed directory", func(t *testing.T) {
+		if os.Geteuid() != 0 {
+			t.Skip("one's own directories are open")
+		}
+		_, err := New(t.Context(), Config{Python: closed + "/python3"})
+		if err == nil || !strings.Contains(err.Error(), "needs "+closed+", which the user that sandboxes run as cannot read") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestBindsAreOutermostDirectories(t *testing.T) {
+	py := interpreter{Paths: []string{"/usr", "/opt/py/lib/python3.12", "/opt/py", "/usr/lib/python3", "/opt/python", "/opt/py", "/usrlocal"}}
+	if got := strings.Join(py.binds(), " "); got != "/opt/py /opt/python /usrlocal" {
+		t.Errorf("binds %s", got)
+	}
+}
