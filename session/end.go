@@ -67,9 +67,9 @@ func (p *Pool) release(e *entry) {
 		return // it had to make room, or is being released already
 	}
 	b, idle := e.box, p.table.limits.Idle
-	p.spawn(func() {
+	p.spawn(func(ctx context.Context) {
 		defer p.passTurn(e)
-		if err := p.extend(p.base, b, idle); e2b.KindOf(err) == e2b.Gone {
+		if err := p.extend(ctx, b, idle); e2b.KindOf(err) == e2b.Gone {
 			p.logger.Debug("sandbox was gone at release", zap.String("sandbox_id", b.sb.ID))
 		}
 	})
@@ -115,10 +115,10 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 	b.ended = true
 	id := b.sb.ID
 	p.ending[id] = struct{}{}
-	p.spawn(func() {
-		spared := session != nil && p.shared(p.base, session, b)
+	p.spawn(func(ctx context.Context) {
+		spared := session != nil && p.shared(ctx, session, b)
 		if !spared {
-			p.kill(id)
+			p.kill(ctx, id)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -160,8 +160,8 @@ func (p *Pool) shared(ctx context.Context, e *entry, b *box) bool {
 }
 
 // kill deletes a sandbox, however often that takes in deleteTimeout.
-func (p *Pool) kill(id string) {
-	ctx, cancel := context.WithTimeout(p.base, deleteTimeout)
+func (p *Pool) kill(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	for wait := deleteWait; ; wait *= 2 {
 		err := p.deleteOnce(ctx, id)

@@ -253,19 +253,22 @@ func (f *fakeE2B) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp := f.serve(r, op, id, body)
 	if bad.cut {
-		f.orphaned(op)
+		f.orphaned(resp)
 		_ = resp.Body.Close()
 		return nil, &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}
 	}
 	return resp, nil
 }
 
-// orphaned marks the sandbox that was created last, if that was the call.
-func (f *fakeE2B) orphaned(op string) {
+// created is the header that names the sandbox that a call has created.
+const created = "X-Created"
+
+// orphaned marks the sandbox that a lost answer tells of.
+func (f *fakeE2B) orphaned(resp *http.Response) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if op == "create" {
-		f.boxes[fmt.Sprintf("box%05d", len(f.boxes)-1)].orphan = true
+	if b := f.boxes[resp.Header.Get(created)]; b != nil {
+		b.orphan = true
 	}
 }
 
@@ -318,7 +321,10 @@ func (f *fakeE2B) serve(r *http.Request, op, id string, body []byte) *http.Respo
 	timeout := time.Duration(in.Timeout) * time.Second
 	switch op {
 	case "create":
-		return answer(r, http.StatusCreated, f.create(timeout, in.Metadata).view())
+		b := f.create(timeout, in.Metadata)
+		resp := answer(r, http.StatusCreated, b.view())
+		resp.Header.Set(created, b.id)
+		return resp
 	case "list":
 		return answer(r, http.StatusOK, f.list(r.URL.Query()))
 	}
@@ -369,8 +375,10 @@ func (f *fakeE2B) list(query url.Values) string {
 			match = match && b.metadata[k] == want.Get(k)
 		}
 		if match {
-			out = append(out, map[string]any{"sandboxID": b.id, "metadata": b.metadata, "state": "running",
-				"startedAt": b.started.UTC().Format(time.RFC3339), "endAt": b.end.UTC().Format(time.RFC3339)})
+			out = append(out, map[string]any{
+				"sandboxID": b.id, "metadata": b.metadata, "state": "running",
+				"startedAt": b.started.UTC().Format(time.RFC3339), "endAt": b.end.UTC().Format(time.RFC3339),
+			})
 		}
 	}
 	slices.Reverse(out) // the order is no promise
@@ -403,7 +411,7 @@ func (b *fakeBox) control(r *http.Request, op string, timeout time.Duration) *ht
 func (b *fakeBox) manage(r *http.Request, op string) *http.Response {
 	switch op {
 	case "contexts":
-		out := []map[string]string{}
+		out := make([]map[string]string, 0, len(b.order))
 		for _, id := range b.order {
 			out = append(out, map[string]string{"id": id, "language": "python", "cwd": "/home/user"})
 		}

@@ -39,25 +39,24 @@ type flight struct {
 	done  chan struct{}
 	err   error // after done
 
-	// wanted ends when nobody waits for the sandbox any more. A call that is
-	// under way goes on: only its answer tells what there is to delete.
-	wanted context.Context
-	drop   context.CancelFunc
+	// drop says that nobody waits for the sandbox any more. A call that is under
+	// way goes on: only its answer tells what there is to delete.
+	drop context.CancelFunc
 }
 
 // launch begins to get a sandbox for the handle's entry. It needs the mutex.
 func (p *Pool) launch(h *Handle) *flight {
 	e := h.entry
-	f := &flight{owner: h, done: make(chan struct{})}
-	f.wanted, f.drop = context.WithCancel(p.base)
+	wanted, drop := context.WithCancel(p.base)
+	f := &flight{owner: h, done: make(chan struct{}), drop: drop}
 	e.flight = f
-	p.spawn(func() { p.fly(f, e) })
+	p.spawn(func(ctx context.Context) { p.fly(ctx, wanted, f, e) })
 	return f
 }
 
-// fly gets the sandbox and says so.
-func (p *Pool) fly(f *flight, e *entry) {
-	b, err := p.obtain(f, e)
+// fly gets the sandbox and says so. Waiting ends with wanted, calls with ctx.
+func (p *Pool) fly(ctx, wanted context.Context, f *flight, e *entry) {
+	b, err := p.obtain(ctx, wanted, f, e)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f.drop()
@@ -90,23 +89,23 @@ func (p *Pool) vacate(e *entry) {
 }
 
 // obtain takes a place, then finds the session's sandbox or creates one.
-func (p *Pool) obtain(f *flight, e *entry) (*box, error) {
-	limits, err := p.reserve(f, e)
+func (p *Pool) obtain(ctx, wanted context.Context, f *flight, e *entry) (*box, error) {
+	limits, err := p.reserve(wanted, e)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(p.base, limits.SandboxTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limits.SandboxTimeout)
 	defer cancel()
 	if p.remote && e.key != "" {
 		if b := p.find(ctx, e, limits); b != nil {
 			return b, nil
 		}
 	}
-	return p.create(ctx, f, e, limits)
+	return p.create(ctx, wanted, f, e, limits)
 }
 
 // reserve waits for a place and returns the limits in force.
-func (p *Pool) reserve(f *flight, e *entry) (Limits, error) {
+func (p *Pool) reserve(wanted context.Context, e *entry) (Limits, error) {
 	p.mu.Lock()
 	limits := p.table.limits
 	if p.exiting {
@@ -129,8 +128,8 @@ func (p *Pool) reserve(f *flight, e *entry) (Limits, error) {
 	select {
 	case <-c.granted:
 		return limits, nil
-	case <-f.wanted.Done():
-		err = f.wanted.Err()
+	case <-wanted.Done():
+		err = wanted.Err()
 	case <-timer.C:
 		err = errNoPlace
 	}
@@ -144,10 +143,10 @@ func (p *Pool) reserve(f *flight, e *entry) (Limits, error) {
 
 // create makes a sandbox: again after a while when there were too many, once
 // more after a failure, not at all after a refusal.
-func (p *Pool) create(ctx context.Context, f *flight, e *entry, limits Limits) (*box, error) {
+func (p *Pool) create(ctx, wanted context.Context, f *flight, e *entry, limits Limits) (*box, error) {
 	wait := rateWait
 	for {
-		if err := p.mayCreate(f); err != nil {
+		if err := p.mayCreate(wanted, f); err != nil {
 			return nil, err
 		}
 		timeout := lifetime(e, limits)
@@ -172,17 +171,17 @@ func (p *Pool) create(ctx context.Context, f *flight, e *entry, limits Limits) (
 		if deadline, _ := ctx.Deadline(); next == 0 || time.Until(deadline) <= next {
 			return nil, err
 		}
-		if err := sleep(f.wanted, next); err != nil {
+		if err := sleep(wanted, next); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // mayCreate counts an attempt to create a sandbox, or says why there is none.
-func (p *Pool) mayCreate(f *flight) error {
+func (p *Pool) mayCreate(wanted context.Context, f *flight) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := f.wanted.Err(); err != nil {
+	if err := wanted.Err(); err != nil {
 		return err
 	}
 	if p.exiting {
@@ -264,7 +263,7 @@ func (p *Pool) sandbox(ctx context.Context, h *Handle) (*box, error) {
 				p.mu.Unlock()
 				return nil, h.failure
 			}
-			f = p.launch(h)
+			f = p.launch(h) //nolint:contextcheck // it outlives the request, which may leave before it ends
 		}
 		p.mu.Unlock()
 

@@ -91,6 +91,7 @@ func (c *collector) emit(ev e2b.Event) {
 		c.WriteString(ev.Text)
 	case e2b.ErrorEvent:
 		c.WriteString(ev.Name)
+	default:
 	}
 }
 

@@ -43,7 +43,7 @@ func TestAnyOrderOfEvents(t *testing.T) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := newModel(t, uint64(seed)) //nolint:gosec // a small number
+				m := newModel(t, uint64(seed))
 				for range 150 {
 					m.step()
 					m.check()
@@ -79,7 +79,7 @@ type history struct {
 
 func newModel(t *testing.T, seed uint64) *model {
 	m := &model{
-		t: t, f: newFake(t), rand: rand.New(rand.NewPCG(seed, 7)), //nolint:gosec // a test's
+		t: t, f: newFake(t), rand: rand.New(rand.NewPCG(seed, 7)),
 		left: map[string]bool{}, seen: map[string]*history{},
 	}
 	m.limits = testLimits()
@@ -128,8 +128,18 @@ func (m *model) fault(op, _ string) *fault {
 		return nil
 	}
 	faults := []fault{
-		{status: 500}, {status: 503}, {dial: true}, {cut: true}, {status: 429}, {status: 401}, {status: 404},
-		{delay: 3 * time.Second}, {delay: 20 * time.Second}, {hang: true}, {status: 400}, notFound, portClosed, contextGone,
+		{status: 500},
+		{status: 503},
+		{dial: true},
+		{cut: true},
+		{status: 429},
+		{status: 401},
+		{status: 404},
+		{delay: 3 * time.Second},
+		{delay: 20 * time.Second},
+		{hang: true},
+		{status: 400},
+		notFound, portClosed, contextGone,
 	}
 	if op == "delete" { // not even these: a sandbox that cannot be deleted is checked elsewhere
 		faults = faults[:5]
@@ -218,7 +228,7 @@ func (m *model) serve(ctx context.Context, c Caller, session string) {
 func (m *model) program(ctx context.Context, h *Handle) {
 	m.mu.Lock()
 	m.last++
-	code := fmt.Sprintf("get x\nx = %d", m.last)
+	code := "get x\n" + fmt.Sprint("x = ", m.last)
 	m.mu.Unlock()
 	code += []string{"", "\nsleep 2s", "\nsleep 30s", "\nspin", "\nwedge", "\nexit"}[max(0, m.intn(12)-6)]
 	panics := m.intn(15) == 0

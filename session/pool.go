@@ -55,7 +55,7 @@ type Pool struct {
 	remote      bool
 	logger      *zap.Logger
 
-	base context.Context // of every call that is no request's own
+	base context.Context //nolint:containedctx // the pool's own work outlives every request
 	stop context.CancelFunc
 
 	// mu guards all below and is never held over network I/O.
@@ -217,8 +217,9 @@ func (p *Pool) announce() {
 	}
 }
 
-// spawn runs f on a goroutine that Drain waits for. It needs the mutex.
-func (p *Pool) spawn(f func()) {
+// spawn runs f on a goroutine that Drain waits for, with the pool's own context.
+// It needs the mutex.
+func (p *Pool) spawn(f func(ctx context.Context)) {
 	p.active++
 	go func() {
 		defer func() {
@@ -227,7 +228,7 @@ func (p *Pool) spawn(f func()) {
 			p.active--
 			p.announce()
 		}()
-		f()
+		f(p.base)
 	}()
 }
 

@@ -302,6 +302,7 @@ func TestExit(t *testing.T) {
 				b.want(Unavailable, false, "")(b.say(bob, "t", "print x"))
 				own.Close()
 				making.Close()
+				f.wait()
 			})
 		})
 	}
@@ -327,6 +328,7 @@ func TestExitDoesNotHangOnADeadServer(t *testing.T) {
 		}
 		h.Close()
 		making.Close()
+		f.wait()
 	})
 }
 

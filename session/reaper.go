@@ -15,6 +15,7 @@
 package session
 
 import (
+	"context"
 	"time"
 
 	"go.uber.org/zap"
@@ -50,7 +51,7 @@ func (p *Pool) wakeReaper() {
 
 // reap ends idle sessions, keeps alive what is in use between two programs, and
 // looks for twins, until the pool is drained.
-func (p *Pool) reap() {
+func (p *Pool) reap(context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -117,8 +118,8 @@ func (p *Pool) keepAlive(e *entry) {
 		return // released, or a program runs that had its timeout set
 	}
 	b, d := e.box, lifetime(e, p.table.limits)
-	p.spawn(func() {
+	p.spawn(func(ctx context.Context) {
 		defer p.passTurn(e)
-		_ = p.extend(p.base, b, d) // logged; the next program finds out
+		_ = p.extend(ctx, b, d) // logged; the next program finds out
 	})
 }

@@ -15,6 +15,7 @@
 package session
 
 import (
+	"context"
 	"time"
 
 	"go.uber.org/zap"
@@ -66,15 +67,15 @@ func (p *Pool) checkTwins(now time.Time) (next time.Time) {
 			continue
 		}
 		c.busy = true
-		p.spawn(func() { p.lookForTwins(key, c) })
+		p.spawn(func(ctx context.Context) { p.lookForTwins(ctx, key, c) })
 	}
 	return next
 }
 
 // lookForTwins deletes what nobody has used since the last look, keeps the
 // oldest, and comes back while there are others.
-func (p *Pool) lookForTwins(key string, c *check) {
-	infos, err := p.list(p.base, key)
+func (p *Pool) lookForTwins(ctx context.Context, key string, c *check) {
+	infos, err := p.list(ctx, key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.busy = false
@@ -127,8 +128,8 @@ func (p *Pool) deleteTwin(twin e2b.Info) {
 	}
 	p.logger.Info("deleting an unused second sandbox of a session", zap.String("sandbox_id", twin.ID))
 	p.ending[twin.ID] = struct{}{}
-	p.spawn(func() {
-		p.kill(twin.ID)
+	p.spawn(func(ctx context.Context) {
+		p.kill(ctx, twin.ID)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.ending, twin.ID)
