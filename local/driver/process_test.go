@@ -171,7 +171,7 @@ func TestDeathBetweenRunsIsToldOnce(t *testing.T) {
 	p := start(t)
 	gate := filepath.Join(p.home, "gate")
 	p.ok("x = 1\nimport os, threading\nos.mkfifo('gate')\npid = os.getpid()\n" +
-		"def die():\n    open('gate', 'w'); os._exit(1)\nthreading.Thread(target=die).start()")
+		"def die():\n    f = open('gate', 'w'); os._exit(1)\nthreading.Thread(target=die).start()")
 	if _, err := os.ReadFile(gate); err != nil { // until the kernel is gone
 		t.Fatal(err)
 	}

@@ -18,12 +18,14 @@ import json
 import os
 import signal
 import sys
+import time
 import types
 from _thread import get_ident
 
 from . import channel, hooks, shell, spawning, system
 
 COMMAND_CHUNK = 1 << 16
+VOLLEY = 0.5  # seconds in which several SIGINT are one interrupt
 
 
 def prepare(preload):
@@ -112,14 +114,19 @@ class Interrupts:
         self._depth = 0
         self._pending = False
         self._early = False
+        self._seen = None
         self.arm()
 
     def arm(self):
         """Prepares for a run: takes SIGINT, also from code that has taken it."""
-        self._early = False
+        self._early, self._seen = False, None
         signal.signal(signal.SIGINT, self._handle)
 
     def _handle(self, number, frame):
+        now = time.monotonic()
+        if self._seen is not None and now - self._seen < VOLLEY:
+            return
+        self._seen = now
         if not self.active:
             self._early = True
             return

@@ -37,6 +37,7 @@ CHUNK = 1 << 16  # bytes read at once
 OUT_LIMIT = 1 << 18  # bytes waiting for the reader before kernels must wait
 DRAIN_LIMIT = 1 << 20  # bytes taken from descriptors 1 and 2 at a run's end
 HELD_LIMIT = 1 << 20  # about the bytes that wait for a run to begin
+REPEAT = (0.025, 0.075, 0.175, 0.4)  # seconds after which an interrupt is sent again
 LINE_LIMIT = 16 << 20  # bytes of one event
 COMMAND_LIMIT = 64 << 20  # bytes of one command
 
@@ -89,6 +90,7 @@ class Context:
         self.serial = 0  # the number of that run for the kernel
         self.begun = False
         self.interrupt = False  # asked for before the run had begun
+        self.repeats = ()  # when the signal of an interrupt is sent again
         self.lost = False  # the kernel died between runs
         self.held = []  # events that wait for a run to belong to
         self.held_size = 0
@@ -151,11 +153,12 @@ class Supervisor:
         self._interest = wanted
 
     def _wait(self):
-        deadlines = [
-            deadline
-            for context in self._contexts.values()
-            if context.kernel and (deadline := context.kernel.relay.deadline())
-        ]
+        deadlines = []
+        for context in self._contexts.values():
+            if context.kernel:
+                deadlines.extend(context.repeats[:1])
+                if due := context.kernel.relay.deadline():
+                    deadlines.append(due)
         if not deadlines:
             return self._poll.poll()
         return self._poll.poll(max(0.0, min(deadlines) - time.monotonic()) * 1000 + 0.5)
@@ -174,10 +177,14 @@ class Supervisor:
     def _deliver_due(self):
         now = time.monotonic()
         for context in self._contexts.values():
-            if context.kernel:
-                deadline = context.kernel.relay.deadline()
-                if deadline and deadline <= now:
-                    context.kernel.relay.flush()
+            if context.kernel is None:
+                continue
+            deadline = context.kernel.relay.deadline()
+            if deadline and deadline <= now:
+                context.kernel.relay.flush()
+            if context.repeats and context.repeats[0] <= now:
+                context.repeats = context.repeats[1:]
+                context.kernel.signal(signal.SIGINT)
 
     # The gateway's side.
 
@@ -235,8 +242,7 @@ class Supervisor:
             context.begun = True
             self._release(context)
             if context.interrupt:
-                context.interrupt = False
-                context.kernel.signal(signal.SIGINT)
+                self._interrupt(context)
 
     def _release(self, context):
         held, context.held, context.held_size = context.held, [], 0
@@ -250,7 +256,7 @@ class Supervisor:
         """Ends the run in progress."""
         self._release(context)
         self._tagged(context, {"type": "end_of_execution"})
-        context.run, context.begun, context.interrupt = None, False, False
+        context.run, context.begun, context.interrupt, context.repeats = None, False, False, ()
 
     # Commands.
 
@@ -329,9 +335,16 @@ class Supervisor:
         if context is None or context.run is None or context.run != command.get("run"):
             return
         if context.begun:
-            context.kernel.signal(signal.SIGINT)
+            self._interrupt(context)
         else:
             context.interrupt = True
+
+    def _interrupt(self, context):
+        context.kernel.signal(signal.SIGINT)
+        # Python misses a signal that comes just before it enters a call that
+        # blocks. A kernel takes only the first one that it sees of a volley.
+        now = time.monotonic()
+        context.repeats = tuple(now + delay for delay in REPEAT)
 
     def _do_kill(self, command):
         context = self._contexts.get(command.get("context"))
