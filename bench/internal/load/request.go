@@ -63,7 +63,7 @@ func (c Chat) Body() []byte {
 	for i, content := range c.contents() {
 		messages = append(messages, message{[]string{"user", "assistant"}[i%2], content})
 	}
-	tool := json.RawMessage(`{"type":"function","function":{"name":"get_weather","description":"Returns the weather of a city.","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}`)
+	tool := json.RawMessage(`{"type":"function","function":{"name":"get_weather","description":"returns the weather of a city","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}`)
 	if c.Tool {
 		tool = json.RawMessage(`{"type":"code_interpreter"}`)
 	}

@@ -1,0 +1,200 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/gateway"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/load"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/measure"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/report"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/stats"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/upstream"
+)
+
+// cell is what is measured in one go.
+type cell struct {
+	name string
+	run  func(ctx context.Context, b *bench) ([]report.Row, error)
+}
+
+// Sizes of bodies.
+const (
+	kB = 1 << 10
+	mB = 1 << 20
+)
+
+// textChunks is the length of a streamed answer.
+const textChunks = 500
+
+// cells are those of the table, in its order. Goals are those that the module
+// aims at, gates those that a change must not break.
+func cells() []cell {
+	return []cell{
+		{"other-path", otherPath}, {"other-method", otherMethod},
+		{"1kb-16", chat("1kb-16", "no tool, 1 KB, 16 connections", load.Chat{Content: load.Text, Size: kB}, 16, cpu(report.Goal(1.02, 1.10)))},
+		{"1kb-1", chat("1kb-1", "no tool, 1 KB, 1 connection", load.Chat{Content: load.Text, Size: kB}, 1, p50(report.Goal(5, 30)), cpu(report.Info()))},
+		{"100kb-16", chat("100kb-16", "no tool, 100 KB, 16 connections", load.Chat{Content: load.Text, Size: 100 * kB}, 16, cpu(report.Goal(1.05, 1.15)))},
+		{"100kb-1", chat("100kb-1", "no tool, 100 KB, 1 connection", load.Chat{Content: load.Text, Size: 100 * kB}, 1, p50(report.Goal(30, 80)), cpu(report.Info()))},
+		{"5mb-images", chat("5mb-images", "no tool, 5 MB with images, 4 connections", load.Chat{Content: load.Images, Size: 5 * mB}, 4,
+			cpu(report.Goal(1.20, 1.45).Loose()), peak(report.Goal(20+16, 20+32)))},
+		{"5mb-code", chat("5mb-code", "no tool, 5 MB of escape-dense text, 4 connections", load.Chat{Content: load.Code, Size: 5 * mB}, 4,
+			cpu(report.Goal(1.80, 2.40).Loose()), peak(report.Goal(20+16, 20+32)))},
+		{"sse-16", chat("sse-16", "no tool, SSE, 16 connections", stream(false), 16, perChunk(report.Goal(1.00, 1.08)))},
+		{"sse-1", chat("sse-1", "no tool, SSE, 1 connection", stream(false), 1, first(report.Goal(1.00, 1.08)), perChunk(report.Info()))},
+		{"turn-json", toolTurn("turn-json", "JSON", false, report.Goal(0.40, 0.80), report.Goal(50, 100))},
+		{"turn-sse", toolTurn("turn-sse", "SSE", true, report.Goal(0.50, 0.80), report.Goal(60, 100))},
+		{"tool-sse", toolStream},
+		{"open-streams", openStreams},
+		{"creation", hiddenCreation},
+		{"bytes", untouchedBytes},
+	}
+}
+
+// same returns a request for each connection.
+func same(n int, r *load.Request) []*load.Request {
+	requests := make([]*load.Request, n)
+	for i := range requests {
+		requests[i] = r
+	}
+	return requests
+}
+
+// trio are the arms of a comparison under one load: plain Caddy, plain Caddy
+// once more, and ours.
+func (b *bench) trio(requests []*load.Request) []measure.Arm {
+	return []measure.Arm{
+		{Name: "plain", Command: b.plain(), Requests: requests},
+		{Name: "control", Command: b.control(), Requests: requests},
+		{Name: "ours", Command: b.ours(), Requests: requests},
+	}
+}
+
+// metric makes a row of the rounds of a trio.
+type metric func(id, title string, r measure.Rounds) report.Row
+
+func ratio(suffix, what, unit string, l report.Limits, f func(measure.Sample) float64) metric {
+	return func(id, title string, r measure.Rounds) report.Row {
+		return report.Ratio(id+suffix, title+": "+what, unit, r.Series("ours", f), r.Series("plain", f), r.Series("control", f), l)
+	}
+}
+
+func added(suffix, what, unit string, l report.Limits, f func(measure.Sample) float64) metric {
+	return func(id, title string, r measure.Rounds) report.Row {
+		return report.Added(id+suffix, title+": "+what, unit, r.Series("ours", f), r.Series("plain", f), r.Series("control", f), l)
+	}
+}
+
+func cpu(l report.Limits) metric {
+	return ratio("", "CPU per request", report.Micros, l, measure.Sample.PerRequest)
+}
+
+func perChunk(l report.Limits) metric {
+	return ratio("", "CPU per chunk", report.Micros, l, func(s measure.Sample) float64 { return s.PerRequest() / textChunks })
+}
+
+func p50(l report.Limits) metric {
+	return added("-p50", "added p50", report.Micros, l, func(s measure.Sample) float64 { return stats.Micros(s.P50) })
+}
+
+func first(l report.Limits) metric {
+	return ratio("-first", "time to first event", report.Micros, l, func(s measure.Sample) float64 { return stats.Micros(s.First) })
+}
+
+func peak(l report.Limits) metric {
+	return added("-memory", "peak memory beyond plain", report.MiB, l, func(s measure.Sample) float64 { return float64(s.Memory.Peak) / mB })
+}
+
+// pass compares requests that the module passes on.
+func (b *bench) pass(ctx context.Context, id, title string, requests []*load.Request, metrics ...metric) ([]report.Row, error) {
+	arms := b.trio(requests)
+	for _, p := range b.peers {
+		arms = append(arms, measure.Arm{Name: p.name, Command: p.command(b.caddy.Upstream), Requests: requests})
+	}
+	rounds, err := measure.Compare(ctx, b.pace, arms)
+	if err != nil {
+		return nil, err
+	}
+	var rows []report.Row
+	for _, m := range metrics {
+		rows = append(rows, m(id, title, rounds))
+	}
+	for _, p := range b.peers {
+		row := report.Ratio(id+"-"+p.name, title+": CPU per request of "+p.name, report.Micros, rounds.Series(p.name, measure.Sample.PerRequest),
+			rounds.Series("plain", measure.Sample.PerRequest), rounds.Series("control", measure.Sample.PerRequest), report.Info())
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func otherPath(ctx context.Context, b *bench) ([]report.Row, error) {
+	body := load.Chat{Content: load.Text, Size: kB}.Body()
+	r := load.NewRequest(http.MethodPost, "/v1/embeddings", body, nil)
+	return b.pass(ctx, "other-path", "another path, 1 KB, 16 connections", same(16, r), cpu(report.Goal(1.01, 1.10)))
+}
+
+func otherMethod(ctx context.Context, b *bench) ([]report.Row, error) {
+	r := load.NewRequest(http.MethodGet, "/v1/models", nil, nil)
+	return b.pass(ctx, "other-method", "another method, 16 connections", same(16, r), cpu(report.Goal(1.01, 1.10)))
+}
+
+// chat compares chat requests without the tool.
+func chat(id, title string, c load.Chat, conns int, metrics ...metric) func(context.Context, *bench) ([]report.Row, error) {
+	return func(ctx context.Context, b *bench) ([]report.Row, error) {
+		return b.pass(ctx, id, title, same(conns, load.ChatRequest(c, "bench-key")), metrics...)
+	}
+}
+
+// stream is a streamed chat of text.
+func stream(tool bool) load.Chat {
+	return load.Chat{Content: load.Text, Size: kB, Stream: true, Tool: tool, Script: upstream.Script{Chunks: textChunks}}
+}
+
+// toolStream compares a stream of text to a client that has the tool to one
+// without it.
+func toolStream(ctx context.Context, b *bench) ([]report.Row, error) {
+	const conns = 8
+	arms := b.trio(same(conns, load.ChatRequest(stream(false), "bench-key")))
+	arms[2].Requests = same(conns, load.ChatRequest(stream(true), "bench-key"))
+	rounds, err := measure.Compare(ctx, b.pace, arms)
+	if err != nil {
+		return nil, err
+	}
+	return []report.Row{perChunk(report.Goal(1.10, 1.25))("tool-sse", "tool stream, 8 connections", rounds)}, nil
+}
+
+// openStreams compares the memory of gateways with many open streams.
+func openStreams(ctx context.Context, b *bench) ([]report.Row, error) {
+	c := stream(false)
+	c.Script.Chunks, c.Script.Pause = 1<<20, b.heldPause
+	plain := same(b.held, load.ChatRequest(c, "bench-key"))
+	c.Tool = true
+	arms := b.trio(plain)
+	arms[2].Requests = same(b.held, load.ChatRequest(c, "bench-key"))
+	rounds, err := measure.Hold(ctx, b.pace, arms)
+	if err != nil {
+		return nil, err
+	}
+	memory := ratio("", "memory", report.MiB, report.Goal(1.10, 1.25), func(s measure.Sample) float64 { return float64(s.Memory.Now) / mB })
+	return []report.Row{memory("open-streams", fmt.Sprintf("%d open tool streams", b.held), rounds)}, nil
+}
+
+// arm is an arm with requests of its own.
+func arm(name string, c gateway.Command, requests []*load.Request) measure.Arm {
+	return measure.Arm{Name: name, Command: c, Requests: requests}
+}
