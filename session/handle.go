@@ -42,8 +42,9 @@ type Handle struct {
 	failure  error   // why this request gets no sandbox any more
 }
 
-// Prepare begins to get the sandbox ready in the background and returns at once.
-// From then on the session is in use until Close. Further calls do nothing.
+// Prepare begins to get the sandbox ready in the background and returns at once:
+// it has one made or found, or the life of the one there is extended. From then
+// on the session is in use until Close. Further calls do nothing.
 func (h *Handle) Prepare() {
 	p := h.pool
 	p.mu.Lock()
@@ -52,8 +53,12 @@ func (h *Handle) Prepare() {
 		return
 	}
 	e := h.join()
-	if e.box == nil && e.flight == nil {
+	switch {
+	case e.flight != nil:
+	case e.box == nil:
 		h.ahead = p.launch(h)
+	case !e.box.fresh(lifetime(e, p.table.limits)):
+		p.keepAlive(e)
 	}
 }
 

@@ -265,3 +265,21 @@ func TestSandboxOutlivesASlowModelBetweenTwoPrograms(t *testing.T) {
 		})
 	}
 }
+
+func TestPrepareRenewsTheTimeoutInTheBackground(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.ok("")(b.say(alice, "s", "x = 1"))
+		time.Sleep(time.Minute)
+		h := b.p.Open(alice, "s")
+		h.Prepare()
+		time.Sleep(5 * time.Second) // the program is being written
+		b.calls("timeout", 2)
+		o, out := runIn(h, "print x")
+		b.ok("1")(o, out)
+		if o.Waited != 0 {
+			t.Errorf("waited %v", o.Waited)
+		}
+		b.calls("timeout", 2)
+		h.Close()
+	})
+}

@@ -38,9 +38,9 @@ const (
 	// probe is the smallest program.
 	probe = "None"
 
-	// renewSlack is how old a renewal may be and still stand for one before a
-	// run: that of a sandbox just created.
-	renewSlack = 5 * time.Second
+	// renewSlack is how old a renewal may be and still stand for one right before
+	// a run: it was done while the program was still being written.
+	renewSlack = 10 * time.Second
 
 	defaultLanguage = "python"
 	defaultCwd      = "/home/user"
@@ -76,7 +76,7 @@ func (r *run) ready(ctx context.Context, b *box) error {
 func (r *run) renew(ctx context.Context, b *box) error {
 	need := lifetime(r.entry, r.limits)
 	r.pool.mu.Lock()
-	fresh := time.Until(b.until) > need-renewSlack
+	fresh := b.fresh(need)
 	r.pool.mu.Unlock()
 	if fresh {
 		return nil
@@ -86,6 +86,11 @@ func (r *run) renew(ctx context.Context, b *box) error {
 		return err
 	}
 	return nil
+}
+
+// fresh says that the sandbox lives about as long as a program needs.
+func (b *box) fresh(need time.Duration) bool {
+	return time.Until(b.until) > need-renewSlack
 }
 
 // extend sets how long the provider keeps a sandbox. The caller holds the turn.

@@ -110,9 +110,9 @@ func (p *Pool) sweep() (wait time.Duration, over bool) {
 	return next.Sub(now), false
 }
 
-// keepAlive extends the life of a sandbox whose request is between two programs,
-// for the model may take longer to write one than the provider's timeout. It
-// needs the mutex.
+// keepAlive extends the life of a sandbox whose request is about to use it, or
+// is between two programs: the model may take longer to write one than the
+// provider's timeout. It needs the mutex.
 func (p *Pool) keepAlive(e *entry) {
 	if e.pins == 0 || !e.turn.try() {
 		return // released, or a program runs that had its timeout set
