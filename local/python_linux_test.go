@@ -66,7 +66,7 @@ func TestVirtualEnvironmentWorksWithItsPackages(t *testing.T) {
 	b := c.create(nil)
 	c.want(b, "import only_here, sys; print(only_here.answer, sys.prefix)", "42 "+venv)
 	c.want(b, "import subprocess; print(subprocess.check_output(['python', '-c', 'import only_here; print(only_here.answer)'], text=True))", "42")
-	c.want(b, "try: open(only_here.__file__, 'a')\nexcept OSError as e: print(e.strerror)", "Read-only file system")
+	c.want(b, "import os; os.statvfs(only_here.__file__).f_flag & os.ST_RDONLY", "1")
 }
 
 func TestPythonErrorsNameWhatIsWrong(t *testing.T) {
