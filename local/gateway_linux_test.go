@@ -103,3 +103,44 @@ func TestNothingSurvivesTheGateway(t *testing.T) {
 		}
 	}
 }
+
+func TestClosedServerLeavesNoProcess(t *testing.T) {
+	s := newServer(t, Config{Warm: 1})
+	c := newClient(t, s)
+	c.want(c.create(nil), "1", "1")
+	awaitWarm(t, s, 1)
+	if n := len(children(os.Getpid())); n < 2 {
+		t.Errorf("%d children while sandboxes live", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := children(os.Getpid()); len(left) > 0 { // zombies count
+		t.Errorf("children %v are left", left)
+	}
+	if _, err := c.try(t.Context(), nil, "GET", "/sandboxes", nil); err == nil {
+		t.Error("a closed server answers")
+	}
+}
+
+func TestCloseDoesNotWaitForASandboxThatStarts(t *testing.T) {
+	s := newServer(t, Config{Preload: []string{"time", "matplotlib.pyplot"}})
+	c := newClient(t, s)
+	failed := make(chan struct{})
+	go func() {
+		defer close(failed)
+		res, err := c.try(context.Background(), nil, "POST", "/sandboxes", map[string]any{"templateID": "x"})
+		if err == nil {
+			res.Body.Close()
+		}
+	}()
+	for len(children(os.Getpid())) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	within(t, 5*time.Second, "Close", func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	<-failed
+}

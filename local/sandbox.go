@@ -16,6 +16,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -90,13 +91,13 @@ func (s *Server) launch(ctx context.Context) (*sandbox, error) {
 		defaults: map[string]*kernel{},
 	}
 	s.work.Go(func() { s.watch(sb) })
-	stop := context.AfterFunc(ctx, sb.end)
-	defer stop()
+	defer context.AfterFunc(ctx, sb.end)()
+	defer context.AfterFunc(s.ctx, sb.end)() // Close finds it in no table yet
 	if err := s.prepare(sb); err != nil {
 		sb.end()
 		<-sb.gone
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		if err := cmp.Or(ctx.Err(), s.ctx.Err()); err != nil {
+			return nil, err
 		}
 		if why := process.why(); why != "" {
 			return nil, &startError{complaint: why, err: err}
