@@ -87,6 +87,7 @@ var (
 type peer struct {
 	name    string
 	command func(upstream string) gateway.Command
+	header  func(upstream string) http.Header // that its requests need
 }
 
 // setUp starts the peers. caddy is the binary to measure.

@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/gateway"
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/load"
@@ -40,7 +41,7 @@ const (
 )
 
 // textChunks is the length of a streamed answer.
-const textChunks = 500
+const textChunks = 200
 
 // cells are those of the table, in its order. Goals are those that the module
 // aims at, gates those that a change must not break.
@@ -59,7 +60,8 @@ func cells() []cell {
 		{"sse-1", chat("sse-1", "no tool, SSE, 1 connection", stream(false), 1, first(report.Goal(1.00, 1.08)), perChunk(report.Info()))},
 		{"turn-json", toolTurn("turn-json", "JSON", false, report.Goal(0.40, 0.80), report.Goal(50, 100))},
 		{"turn-sse", toolTurn("turn-sse", "SSE", true, report.Goal(0.50, 0.80), report.Goal(60, 100))},
-		{"tool-sse", toolStream},
+		{"tool-sse", toolStream("tool-sse", "tool stream, 8 connections, as fast as it can", 8, 0)},
+		{"tool-paced", toolStream("tool-paced", "tool stream, 32 connections, a chunk each 5 ms", 32, 5*time.Millisecond)},
 		{"open-streams", openStreams},
 		{"creation", hiddenCreation},
 		{"bytes", untouchedBytes},
@@ -120,26 +122,21 @@ func peak(l report.Limits) metric {
 	return added("-memory", "peak memory beyond plain", report.MiB, l, func(s measure.Sample) float64 { return float64(s.Memory.Peak) / mB })
 }
 
-// pass compares requests that the module passes on.
+// pass compares requests that the module passes on unseen.
 func (b *bench) pass(ctx context.Context, id, title string, requests []*load.Request, metrics ...metric) ([]report.Row, error) {
-	arms := b.trio(requests)
-	for _, p := range b.peers {
-		arms = append(arms, measure.Arm{Name: p.name, Command: p.command(b.caddy.Upstream), Requests: requests})
-	}
-	rounds, err := measure.Compare(ctx, b.pace, arms)
+	rounds, err := measure.Compare(ctx, b.pace, b.trio(requests))
 	if err != nil {
 		return nil, err
 	}
+	return apply(metrics, id, title, rounds), nil
+}
+
+func apply(metrics []metric, id, title string, r measure.Rounds) []report.Row {
 	var rows []report.Row
 	for _, m := range metrics {
-		rows = append(rows, m(id, title, rounds))
+		rows = append(rows, m(id, title, r))
 	}
-	for _, p := range b.peers {
-		row := report.Ratio(id+"-"+p.name, title+": CPU per request of "+p.name, report.Micros, rounds.Series(p.name, measure.Sample.PerRequest),
-			rounds.Series("plain", measure.Sample.PerRequest), rounds.Series("control", measure.Sample.PerRequest), report.Info())
-		rows = append(rows, row)
-	}
-	return rows, nil
+	return rows
 }
 
 func otherPath(ctx context.Context, b *bench) ([]report.Row, error) {
@@ -153,10 +150,23 @@ func otherMethod(ctx context.Context, b *bench) ([]report.Row, error) {
 	return b.pass(ctx, "other-method", "another method, 16 connections", same(16, r), cpu(report.Goal(1.01, 1.10)))
 }
 
-// chat compares chat requests without the tool.
+// chat compares chat requests without the tool, also to other gateways.
 func chat(id, title string, c load.Chat, conns int, metrics ...metric) func(context.Context, *bench) ([]report.Row, error) {
 	return func(ctx context.Context, b *bench) ([]report.Row, error) {
-		return b.pass(ctx, id, title, same(conns, load.ChatRequest(c, "bench-key")), metrics...)
+		request := load.ChatRequest(c, "bench-key")
+		arms := b.trio(same(conns, request))
+		for _, p := range b.peers {
+			arms = append(arms, arm(p.name, p.command(b.caddy.Upstream), same(conns, request.With(p.header(b.caddy.Upstream)))))
+		}
+		rounds, err := measure.Compare(ctx, b.pace, arms)
+		if err != nil {
+			return nil, err
+		}
+		rows := apply(metrics, id, title, rounds)
+		for _, p := range b.peers {
+			rows = append(rows, p.row(id, title, rounds))
+		}
+		return rows, nil
 	}
 }
 
@@ -166,16 +176,21 @@ func stream(tool bool) load.Chat {
 }
 
 // toolStream compares a stream of text to a client that has the tool to one
-// without it.
-func toolStream(ctx context.Context, b *bench) ([]report.Row, error) {
-	const conns = 8
-	arms := b.trio(same(conns, load.ChatRequest(stream(false), "bench-key")))
-	arms[2].Requests = same(conns, load.ChatRequest(stream(true), "bench-key"))
-	rounds, err := measure.Compare(ctx, b.pace, arms)
-	if err != nil {
-		return nil, err
+// without it. With a pause the chunks come one by one, as models write, and
+// without one as fast as they can.
+func toolStream(id, title string, conns int, pause time.Duration) func(context.Context, *bench) ([]report.Row, error) {
+	return func(ctx context.Context, b *bench) ([]report.Row, error) {
+		c := stream(false)
+		c.Script.Pause = pause
+		arms := b.trio(same(conns, load.ChatRequest(c, "bench-key")))
+		c.Tool = true
+		arms[2].Requests = same(conns, load.ChatRequest(c, "bench-key"))
+		rounds, err := measure.Compare(ctx, b.pace, arms)
+		if err != nil {
+			return nil, err
+		}
+		return []report.Row{perChunk(report.Goal(1.10, 1.25))(id, title, rounds)}, nil
 	}
-	return []report.Row{perChunk(report.Goal(1.10, 1.25))("tool-sse", "tool stream, 8 connections", rounds)}, nil
 }
 
 // openStreams compares the memory of gateways with many open streams.

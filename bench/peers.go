@@ -16,11 +16,14 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/gateway"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/measure"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/report"
 )
 
 // nginxConfig has one process, as Caddy has, and streams as proxies in front
@@ -57,12 +60,18 @@ http {
 func (o options) peers() []peer {
 	var peers []peer
 	if o.nginx != "" {
-		peers = append(peers, peer{"nginx", o.nginxCommand})
+		peers = append(peers, peer{"nginx", o.nginxCommand, func(string) http.Header { return nil }})
 	}
 	if o.portkey != "" {
-		peers = append(peers, peer{"portkey", o.portkeyCommand})
+		peers = append(peers, peer{"portkey", o.portkeyCommand, portkeyHeader})
 	}
 	return peers
+}
+
+// row compares the peer to plain Caddy.
+func (p peer) row(id, title string, r measure.Rounds) report.Row {
+	return report.Ratio(id+"-"+p.name, title+": CPU per request of "+p.name, report.Micros, r.Series(p.name, measure.Sample.PerRequest),
+		r.Series("plain", measure.Sample.PerRequest), r.Series("control", measure.Sample.PerRequest), report.Info())
 }
 
 func (o options) nginxCommand(upstream string) gateway.Command {
@@ -79,4 +88,8 @@ func (o options) portkeyCommand(upstream string) gateway.Command {
 	return gateway.Command{Name: "portkey", Args: func(_ string, port int) ([]string, error) {
 		return []string{"node", o.portkey, "--port=" + strconv.Itoa(port), "--headless"}, nil
 	}, Env: []string{"TRUSTED_CUSTOM_HOSTS=" + upstream}}
+}
+
+func portkeyHeader(upstream string) http.Header {
+	return http.Header{"X-Portkey-Provider": {"openai"}, "X-Portkey-Custom-Host": {"http://" + upstream + "/v1"}}
 }

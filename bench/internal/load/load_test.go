@@ -17,6 +17,7 @@ package load
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -75,6 +76,18 @@ func TestRequestsArriveAsTheyWereMade(t *testing.T) {
 	}
 	if s.Wrong.Load() != 0 {
 		t.Errorf("%d bodies were wrong", s.Wrong.Load())
+	}
+}
+
+func TestHeadersCanBeAdded(t *testing.T) {
+	got := ""
+	addr := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = r.Header.Get("X-Added") + " " + r.Header.Get("User-Agent") + " " + string(body)
+	}))
+	r := NewRequest(http.MethodPost, "/", []byte("body"), nil).With(http.Header{"X-Added": {"yes"}})
+	if result := dial(t, addr, r).Once(t.Context()); result.Err != nil || got != "yes bench body" {
+		t.Errorf("the server saw %q: %v", got, result.Err)
 	}
 }
 

@@ -15,6 +15,7 @@
 package load
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -182,6 +183,19 @@ func ChatRequest(c Chat, caller string) *Request {
 		r.forget()
 	}
 	return r
+}
+
+// With returns the request with further headers.
+func (r *Request) With(header http.Header) *Request {
+	var b bytes.Buffer
+	line, rest, _ := bytes.Cut(r.wire, []byte("\r\n"))
+	b.Write(line)
+	for name, values := range header {
+		fmt.Fprintf(&b, "\r\n%s: %s", name, values[0])
+	}
+	b.WriteString("\r\n")
+	b.Write(rest)
+	return &Request{method: r.method, wire: b.Bytes(), body: r.body}
 }
 
 // CheckedRequest returns the request with its checksum for the upstream.

@@ -12,7 +12,6 @@
 // See the License for the specific language governing permissions and
 // limitations under the License.
 
-
 // Package measure compares gateways under the same load, in rounds of fresh
 // processes that take turns.
 package measure

@@ -12,7 +12,6 @@
 // See the License for the specific language governing permissions and
 // limitations under the License.
 
-
 // Package report judges what was measured and shows it: as a table, as JSON, as
 // a plot, and as a part of the documentation.
 package report

@@ -34,14 +34,8 @@ const (
 	opened = `,"logprobs":null,"finish_reason":null}]}` + "\n\n"
 	done   = "data: [DONE]\n\n"
 
-	// flushed is how many chunks a stream without pauses has in a write: those
-	// of a server with many clients come in bursts.
-	flushed = 8
-)
-
-var (
-	first = []byte(delta + `{"role":"assistant","content":""}` + opened)
-	text  = []byte(delta + `{"content":" token"}` + opened)
+	first = delta + `{"role":"assistant","content":""}` + opened
+	text  = delta + `{"content":" token"}` + opened
 )
 
 // answer gives the answer of the turn, which is a tool call until the script
@@ -87,19 +81,9 @@ func newStream(w http.ResponseWriter, r *http.Request) *stream {
 	return &stream{w: w, rc: http.NewResponseController(w), done: r.Context().Done()}
 }
 
-func (s *stream) write(p []byte) {
-	if _, err := s.w.Write(p); err != nil {
-		s.gone = true
-	}
-}
-
+// send writes an event and flushes it, as model servers do with each.
 func (s *stream) send(p string) {
-	s.write([]byte(p))
-	s.flush()
-}
-
-func (s *stream) flush() {
-	if s.rc.Flush() != nil {
+	if _, err := io.WriteString(s.w, p); err != nil || s.rc.Flush() != nil {
 		s.gone = true
 	}
 }
@@ -124,17 +108,13 @@ func (s *stream) end(reason string) {
 }
 
 func streamText(s *stream, script Script) {
-	s.write(first)
-	s.flush()
-	for i := range script.Chunks {
+	s.send(first)
+	for range script.Chunks {
 		if s.gone {
 			return
 		}
 		s.pause(script.Pause)
-		s.write(text)
-		if script.Pause > 0 || i%flushed == flushed-1 {
-			s.flush()
-		}
+		s.send(text)
 	}
 	s.end("stop")
 }
@@ -142,7 +122,7 @@ func streamText(s *stream, script Script) {
 // streamCall sends a tool call in five chunks, or over the time that its code
 // is to take.
 func streamCall(s *stream, script Script, turn int) {
-	s.send(string(first))
+	s.send(first)
 	s.send(delta + `{"tool_calls":[{"index":0,"id":"` + callID(turn) + `","type":"function","function":{"name":"run_python","arguments":""}}]}` + opened)
 	s.send(arguments(`{\"code\":\"`))
 	const pieces = 10
