@@ -149,11 +149,7 @@ http://localhost {
 			max %d
 		}
 	}
-	reverse_proxy %s {
-		transport http {
-			keepalive off
-		}
-	}
+	reverse_proxy %s
 }
 `, socket, f.URL, f.URL, limit, model.URL)
 	}

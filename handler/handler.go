@@ -165,7 +165,7 @@ func (h *Handler) unreadable(w http.ResponseWriter, err error) error {
 	case errors.Is(err, wire.ErrTooLarge):
 		w.Header().Set("Connection", "close")
 		return refuse(http.StatusRequestEntityTooLarge, "",
-			"The request body is larger than %d bytes. Send less, or ask the operator of the gateway to raise max_body.", h.MaxBody).write(w)
+			"The request body is larger than %d bytes. Send less, or ask the operator of the gateway to raise max_body.", h.MaxBody).answer(w)
 	}
-	return refuse(http.StatusBadRequest, "", "The request body could not be read to its end. Send it again.").write(w)
+	return refuse(http.StatusBadRequest, "", "The request body could not be read to its end. Send it again.").answer(w)
 }

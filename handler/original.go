@@ -60,6 +60,7 @@ type original struct {
 	uri    string
 	groups map[string]struct{} // the live one, nil when there is none
 	marked map[string]struct{} // what was in it
+	vars   map[string]any      // the live variables, nil when there are none
 }
 
 // routeGroups is the key under which Caddy keeps the groups of routes that
@@ -71,6 +72,7 @@ func newOriginal(r *http.Request) *original {
 	if groups, ok := r.Context().Value(routeGroups).(map[string]struct{}); ok {
 		o.groups, o.marked = groups, maps.Clone(groups)
 	}
+	o.vars, _ = r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
 	return o
 }
 
@@ -97,7 +99,8 @@ var (
 // returns when the next handler does.
 func (o *original) send(ctx context.Context, w http.ResponseWriter, p *wire.Segments, length int64, drop string, next caddyhttp.Handler) error {
 	o.restore()
-	r := o.r.WithContext(ctx)
+	r, done := o.turn(ctx)
+	defer done()
 	for _, name := range ownHeaders {
 		r.Header.Del(name)
 	}
@@ -106,10 +109,29 @@ func (o *original) send(ctx context.Context, w http.ResponseWriter, p *wire.Segm
 	}
 	setBody(r, p, length)
 	err := callNext(w, r, next)
-	if unhandled, _ := caddyhttp.GetVar(ctx, "unhandled").(bool); err == nil && unhandled {
+	if unhandled, _ := caddyhttp.GetVar(r.Context(), "unhandled").(bool); err == nil && unhandled {
 		return errUnhandled
 	}
 	return err
+}
+
+// turn returns the request of one turn, which has variables of its own, and
+// what to call when the next handler has returned. Caddy's variables are a map
+// without a lock, and a transport that still dials a connection for one turn,
+// which it got elsewhere meanwhile, reads them while the next turn writes. The
+// original gets the context too, because placeholders refer to its variables.
+func (o *original) turn(ctx context.Context) (r *http.Request, done func()) {
+	vars := maps.Clone(o.vars)
+	if vars == nil {
+		return o.r.WithContext(ctx), func() {}
+	}
+	before := o.r.Context()
+	r = o.r.WithContext(context.WithValue(ctx, caddyhttp.VarsCtxKey, vars))
+	*o.r = *r
+	return r, func() {
+		*o.r = *o.r.WithContext(before)
+		maps.Copy(o.vars, vars)
+	}
 }
 
 // callNext calls the next handler. The panic by which reverse_proxy says that

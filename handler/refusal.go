@@ -56,12 +56,16 @@ func (e *refusal) object() []byte {
 	return v
 }
 
-func (e *refusal) write(w http.ResponseWriter) error {
+// answer answers with the error.
+func (e *refusal) answer(w http.ResponseWriter) error { return e.write(w, e.object()) }
+
+// write answers with the error as a body that says more than the error alone.
+func (e *refusal) write(w http.ResponseWriter, body []byte) error {
 	if e.retryAfter > 0 {
 		seconds := int((e.retryAfter + time.Second - 1) / time.Second)
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
-	return writeJSON(w, e.status, e.object())
+	return writeJSON(w, e.status, body)
 }
 
 // writeJSON answers with a JSON body. That the client is gone is no error of

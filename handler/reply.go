@@ -15,7 +15,10 @@
 package handler
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire"
@@ -102,7 +105,6 @@ func (*whole) flush() error                                       { return nil }
 func (*whole) failed() error                                      { return nil }
 func (*whole) close()                                             {}
 func (n *whole) hide(a *wire.Answer)                              { n.completion.Hide(a) }
-func (n *whole) fail(e *refusal) error                            { return e.write(n.w) }
 
 func (n *whole) finish(res result, o wire.Outcome) error {
 	body := n.completion.Final(res.whole, res.answer, o)
@@ -120,12 +122,25 @@ func (n *whole) refuse(r *response, plain bool) error {
 			}
 		}
 		n.w.WriteHeader(r.status)
-		_, err := n.w.Write(r.body)
+		_, err := n.w.Write(n.told(r.body))
 		return err
 	}
-	return writeJSON(n.w, http.StatusBadGateway, errorObject(r))
+	return writeJSON(n.w, http.StatusBadGateway, n.told(errorObject(r)))
 }
 
 func (n *whole) failure(object []byte) error {
-	return writeJSON(n.w, http.StatusBadGateway, object)
+	return writeJSON(n.w, http.StatusBadGateway, n.told(object))
+}
+
+func (n *whole) fail(e *refusal) error { return e.write(n.w, n.told(e.object())) }
+
+// told adds to an error, if it is an object, what has been run before it: the
+// client has to know what a second request would run again.
+func (n *whole) told(object []byte) []byte {
+	executed := n.x.log.shown(n.x.h.Show)
+	body := bytes.TrimSpace(object)
+	if executed == nil || len(body) == 0 || body[0] != '{' || bytes.IndexByte(body, '"') < 0 || !json.Valid(body) {
+		return object
+	}
+	return slices.Concat(body[:len(body)-1], []byte(`,"executed_tools":`), executed, []byte("}"))
 }

@@ -97,7 +97,7 @@ func (r *report) values() map[string]any {
 func (x *exchange) refuse(e *refusal) error {
 	x.report.outcome = outcomeRefused
 	x.tell()
-	return e.write(x.w)
+	return e.answer(x.w)
 }
 
 // failed reports how a request ended that the gateway could not answer.

@@ -186,3 +186,13 @@ func TestRefusedEchoIsSentOnceWithoutTheField(t *testing.T) {
 		})
 	})
 }
+
+func TestErrorAfterARunSaysWhatWasExecuted(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(runs("x = 1"), document(http.StatusBadRequest, `{"error":{"message":"too long"}}`))
+		w := f.post(ask(nil))
+		if w.status != http.StatusBadRequest || count(w.text(), "too long") != 1 || count(w.text(), `"executed_tools":[{"index":0`) != 1 {
+			t.Errorf("status %d: %s", w.status, w.text())
+		}
+	})
+}

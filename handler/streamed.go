@@ -102,7 +102,7 @@ func (s *streamed) failure(object []byte) error {
 
 func (s *streamed) fail(e *refusal) error {
 	if !s.sent {
-		return e.write(s.w)
+		return e.answer(s.w)
 	}
 	return s.failure(e.object())
 }
