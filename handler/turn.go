@@ -199,25 +199,10 @@ func (t *turn) events(c *capture, p []byte) error {
 // event takes an event of a stream.
 func (t *turn) event(ev *wire.Event) error {
 	a := t.answer
-	data := bytes.TrimSpace(ev.Data)
-	switch {
-	case a.Done || a.Failure != nil:
+	if a.Over() || !a.Event(ev, &t.chunk) {
 		return nil
-	case len(ev.Error) > 0:
-		a.Fail(ev.Error)
-	case ev.Done():
-		a.Done = true
-	case string(ev.Name) == "error" && len(data) > 0 && data[0] != '{':
-		a.Fail(data)
-	case len(data) == 0 || data[0] != '{': // a ping
-		return nil
-	case !t.chunk.Parse(data):
-		a.Damaged = true
-		return nil
-	case string(ev.Name) == "error" && !t.chunk.Failed():
-		a.Fail(data)
-	default:
-		a.Observe(&t.chunk)
+	}
+	if !a.Over() {
 		t.x.prepare(a)
 		if err := t.x.reply.chunk(nil, &t.chunk, a); err != nil {
 			return err

@@ -45,6 +45,33 @@ type Answer struct {
 	choices bool      // a choice has been seen
 }
 
+// Event takes in the next event of a stream, with c to read it. It is false
+// when the event says nothing, as a ping does not. After an event the answer may
+// be Over; otherwise c holds a chunk that has been observed.
+func (a *Answer) Event(ev *Event, c *Chunk) bool {
+	data := bytes.TrimSpace(ev.Data)
+	isError := string(ev.Name) == "error"
+	switch {
+	case len(ev.Error) > 0:
+		a.Failure = FailureOf(ev.Error)
+	case ev.Done():
+		a.Done = true
+	case len(data) == 0, data[0] != '{' && !isError:
+		return false
+	case data[0] == '{' && !c.Parse(data):
+		a.Damaged = true
+		return false
+	case isError && (data[0] != '{' || !c.Failed()):
+		a.Failure = FailureOf(data)
+	default:
+		a.Observe(c)
+	}
+	return true
+}
+
+// Over says whether nothing that comes after can belong to the answer.
+func (a *Answer) Over() bool { return a.Done || a.Failure != nil }
+
 // Observe takes in the next chunk of the answer.
 func (a *Answer) Observe(c *Chunk) {
 	if c.usage.present() && c.data[c.usage.start] == '{' && !isEmpty(c.usage.of(c.data)) {

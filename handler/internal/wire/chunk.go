@@ -89,12 +89,13 @@ func (c *Chunk) parseChoice() {
 		return
 	}
 	c.hasChoice = true
+	indexed := false
 	for _, m := range c.choice {
 		switch v := c.valueOf(m); {
 		case m.is(c.data, "finish_reason"):
 			c.parseFinish(v)
 		case m.is(c.data, "index"):
-			c.odd = c.odd || string(v.of(c.data)) != "0"
+			indexed = string(v.of(c.data)) == "0"
 		case m.is(c.data, "usage"):
 			c.choiceUsage(v)
 		case m.is(c.data, "delta"):
@@ -103,7 +104,7 @@ func (c *Chunk) parseChoice() {
 			c.parseMessage(v, true)
 		}
 	}
-	c.odd = c.odd || !c.message.present()
+	c.odd = c.odd || !indexed || !c.message.present()
 	for _, m := range c.delta {
 		switch v := c.valueOf(m); {
 		case m.is(c.data, "tool_calls"):

@@ -51,13 +51,6 @@ func (c *Chunk) complains() bool {
 	return told && coded
 }
 
-// Fail takes an error that came as an event of its own, JSON or not.
-func (a *Answer) Fail(v []byte) {
-	if a.Failure == nil {
-		a.Failure = FailureOf(v)
-	}
-}
-
 // failureOf returns the error that a chunk reports. An object goes on as it
 // came, with all that stands beside it.
 func failureOf(c *Chunk) []byte {

@@ -31,9 +31,6 @@ type reading struct {
 
 // text interprets arguments that came as a string.
 func (r reading) text(s string) (code, problem string) {
-	if r.depth--; r.depth < 0 {
-		return "", problemNoCode
-	}
 	trimmed := strings.Trim(s, " \t\r\n")
 	if trimmed == "" {
 		return "", problemNoCode
