@@ -211,3 +211,21 @@ func TestCandidateThatCannotBeReachedIsPassedOver(t *testing.T) {
 		b.calls("create", 2)
 	})
 }
+
+// TestProbeDoesNotRestartWhatAnotherProcessRuns: a context that is blocked by a
+// program of another process is waited for.
+func TestProbeDoesNotRestartWhatAnotherProcessRuns(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		other := &bench{t: b.t, f: b.f, p: newTestPool(b.f, nil)}
+		b.ok("")(b.say(alice, "s", "x = 1"))
+		time.Sleep(time.Minute)
+		b.want(TimedOut, false, "")(b.say(alice, "s", "spin"))
+		var wg sync.WaitGroup
+		wg.Go(func() { other.ok("1")(other.say(alice, "s", "sleep 30s\nprint x")) })
+		time.Sleep(time.Second)
+		b.ok("1")(b.say(alice, "s", "print x"))
+		b.calls("restart", 0)
+		wg.Wait()
+		other.drain()
+	})
+}

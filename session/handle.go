@@ -57,7 +57,7 @@ func (h *Handle) Prepare() {
 	case e.flight != nil:
 	case e.box == nil:
 		h.ahead = p.launch(h)
-	case !e.box.fresh(lifetime(e, p.table.limits)):
+	case e.box.suspect.IsZero() && !e.box.fresh(lifetime(e, p.table.limits)):
 		p.keepAlive(e)
 	}
 }

@@ -48,24 +48,14 @@ const (
 
 var errBlocked = errors.New("session: the sandbox is blocked by an abandoned program")
 
-// ready sees to it that the sandbox lives long enough for a program, and that
-// its context is free.
+// ready sees to it that the context is free, and that the sandbox lives long
+// enough for a program. In this order: a renewal would hide that another process
+// has renewed before, see shared.
 func (r *run) ready(ctx context.Context, b *box) error {
-	if err := r.renew(ctx, b); err != nil {
+	if err := r.settle(ctx, b); err != nil {
 		return err
 	}
-	r.pool.mu.Lock()
-	suspect := b.suspect
-	r.pool.mu.Unlock()
-	if suspect.IsZero() {
-		return ctx.Err()
-	}
-	if wait := time.Until(suspect.Add(settleTime)); wait > 0 {
-		if err := sleep(ctx, wait); err != nil {
-			return err
-		}
-	}
-	if err := r.settle(ctx, b); err != nil {
+	if err := r.renew(ctx, b); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -113,6 +103,29 @@ func (p *Pool) extend(ctx context.Context, b *box, d time.Duration) error {
 // settle finds out whether a context in which a program was abandoned is free,
 // and frees it if it is not.
 func (r *run) settle(ctx context.Context, b *box) error {
+	r.pool.mu.Lock()
+	suspect := b.suspect
+	r.pool.mu.Unlock()
+	if suspect.IsZero() {
+		return nil
+	}
+	if wait := time.Until(suspect.Add(settleTime)); wait > 0 {
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+	err := r.unblock(ctx, b)
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	b.suspect = time.Time{}
+	if err != nil {
+		b.suspect = time.Now()
+	}
+	return err
+}
+
+// unblock probes the context and restarts it if it does not answer.
+func (r *run) unblock(ctx context.Context, b *box) error {
 	err := r.probe(ctx, b, probeTimeout)
 	if e2b.KindOf(err) == e2b.TimedOut && r.pool.shared(ctx, r.entry, b) {
 		// It may be another process's program that runs: that one has as much
@@ -121,12 +134,6 @@ func (r *run) settle(ctx context.Context, b *box) error {
 	}
 	if e2b.KindOf(err) == e2b.TimedOut {
 		err = r.restart(ctx, b)
-	}
-	r.pool.mu.Lock()
-	defer r.pool.mu.Unlock()
-	b.suspect = time.Time{}
-	if err != nil {
-		b.suspect = time.Now()
 	}
 	return err
 }

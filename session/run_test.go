@@ -360,3 +360,107 @@ func TestBackoffEndsWhenNobodyWaits(t *testing.T) {
 		b.left(0, 0)
 	})
 }
+
+func TestInterpreterThatDiedUnheardIsNoticed(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.ok("")(b.say(alice, "s", "x = 1"))
+		func() {
+			defer func() { _ = recover() }()
+			h := b.p.Open(alice, "s")
+			defer h.Close()
+			h.Run(b.t.Context(), "say hi\nexit", func(ev e2b.Event) {
+				if ev.Type == e2b.Stdout {
+					panic("client gone")
+				}
+			})
+		}()
+		b.want(Done, true, "NameError")(b.say(alice, "s", "print x"))
+		b.ok("NameError")(b.say(alice, "s", "print x"))
+	})
+}
+
+func TestContextIsReplacedOncePerProgram(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.ok("")(b.say(alice, "s", "x = 1"))
+		b.f.inject(first(2, "execute", contextGone))
+		b.want(Done, true, "hi")(b.say(alice, "s", "say hi"))
+		b.calls("context", 1)
+		b.calls("create", 2)
+		b.alive(1)
+	})
+}
+
+func TestContextThatCannotBeMadeMeansAnotherSandbox(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.ok("")(b.say(alice, "s", "x = 1"))
+		lost := first(1, "execute", contextGone)
+		b.f.inject(func(op, id string) *fault {
+			if op == "context" {
+				return &fault{status: 500}
+			}
+			return lost(op, id)
+		})
+		b.want(Done, true, "hi")(b.say(alice, "s", "say hi"))
+		b.calls("create", 2)
+		b.alive(1)
+	})
+}
+
+func TestProgramsOfARequestGoOnInTheNewContext(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		b.f.inject(first(1, "execute", contextGone))
+		b.ok("")(b.say(alice, "s", "x = 2")) // nothing was lost: it is the first
+		b.ok("2")(b.say(alice, "s", "print x"))
+		b.want(TimedOut, false, "")(b.say(alice, "s", "wedge"))
+		b.want(Done, true, "NameError")(b.say(alice, "s", "print x"))
+		b.calls("contexts", 0) // the context's id is known
+		b.calls("restart", 1)
+	})
+}
+
+func TestClientMayLeaveWhileSomethingIsMended(t *testing.T) {
+	for name, bad := range map[string]fault{"not ready": portClosed, "token": {status: 401}, "context": contextGone} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(b *bench) {
+				b.ok("")(b.say(alice, "s", "x = 1"))
+				time.Sleep(time.Minute)
+				b.f.inject(func(op, _ string) *fault {
+					switch op {
+					case "execute":
+						return &bad
+					case "connect", "context":
+						return &fault{hang: true}
+					default:
+						return nil
+					}
+				})
+				ctx, cancel := context.WithTimeout(b.t.Context(), 200*time.Millisecond)
+				defer cancel()
+				h := b.p.Open(alice, "s")
+				if o := h.Run(ctx, "say no", func(e2b.Event) {}); o.Status != Canceled {
+					t.Errorf("outcome %+v", o)
+				}
+				h.Close()
+				b.f.inject(nil)
+				o, _ := b.say(alice, "s", "say hi")
+				if o.Status != Done {
+					t.Errorf("outcome %+v", o)
+				}
+			})
+		})
+	}
+}
+
+func TestStatusAndErrorInWords(t *testing.T) {
+	seen := map[string]bool{}
+	for s := Status(0); s <= Restarted+1; s++ {
+		if text := s.String(); text == "" || seen[text] {
+			t.Errorf("status %d is %q", int(s), text)
+		} else {
+			seen[text] = true
+		}
+	}
+	if text := (&BusyError{RetryAfter: 5 * time.Second}).Error(); !strings.Contains(text, "5s") {
+		t.Errorf("error %q", text)
+	}
+}
