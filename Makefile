@@ -5,6 +5,7 @@
 # where that is allowed, else named.
 
 FUZZTIME ?= 1m
+BENCH ?= ci
 WIRECHECK ?= ../shared/wire
 
 export FUZZTIME WIRECHECK
@@ -16,9 +17,9 @@ help:
 	@echo 'make test              all tests, with the race detector'
 	@echo 'make build             bin/caddy and bin/scriptedmodel'
 	@echo 'make lint              formatting, go vet and golangci-lint'
-	@echo 'make qa                the five checks of caddytest/qa.sh, against BASE_URL or a gateway of its own'
+	@echo 'make qa                five checks of a running gateway; takes BASE_URL, API_KEY and MODEL'
 	@echo 'make fuzz FUZZTIME=1m  each fuzz target for that time'
-	@echo 'make bench             Go benchmarks'
+	@echo 'make bench             Go benchmarks, then the measuring harness; BENCH=table takes half an hour'
 	@echo 'make wire              black-box cases of WIRECHECK (default $(WIRECHECK))'
 	@echo 'make wire-cuts         the same with upstream bytes in pieces, three rounds'
 	@echo 'make xcaddy            build with xcaddy and check Caddyfile.example'
@@ -42,7 +43,7 @@ lint:
 
 .PHONY: qa
 qa:
-	@if [ -n "$$BASE_URL" ]; then caddytest/qa.sh; else scripts/run.sh caddytest/qa.sh; fi
+	@caddytest/qa.sh
 
 .PHONY: fuzz
 fuzz:
@@ -51,6 +52,7 @@ fuzz:
 .PHONY: bench
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+	go run -C bench . $(BENCH)
 
 .PHONY: wire
 wire:
