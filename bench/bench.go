@@ -16,6 +16,7 @@ package main
 
 import (
 	"context"
+	"debug/buildinfo"
 	"fmt"
 	"net"
 	"net/http"
@@ -23,7 +24,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -152,17 +152,15 @@ func (b *bench) report(command string, rows []report.Row) *report.Report {
 	}
 }
 
-// caddyVersion asks a binary for the version of Caddy in it, which is its
-// first word.
+// caddyVersion returns the version of Caddy in a binary.
 func caddyVersion(path string) string {
-	out, err := exec.Command(path, "build-info").Output() //nolint:noctx // ends at once
+	info, err := buildinfo.ReadFile(path)
 	if err != nil {
 		return "unknown"
 	}
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		if len(fields) >= 3 && fields[0] == "dep" && fields[1] == "github.com/caddyserver/caddy/v2" {
-			return fields[2]
+	for _, dep := range info.Deps {
+		if dep.Path == "github.com/caddyserver/caddy/v2" {
+			return dep.Version
 		}
 	}
 	return "unknown"

@@ -47,8 +47,6 @@ type Command struct {
 	// Args is the command line that has it listen on the port, which may use
 	// files in dir, a directory of its own.
 	Args func(dir string, port int) ([]string, error)
-	// Env is added to the environment.
-	Env []string
 }
 
 // Process is a started one.
@@ -94,7 +92,6 @@ func (p *Process) start(ctx context.Context, c Command) error {
 	// It has to outlive ctx for as long as Stop takes.
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...)
 	p.cmd.Env = append(environment(), "XDG_DATA_HOME="+p.dir, "XDG_CONFIG_HOME="+p.dir)
-	p.cmd.Env = append(p.cmd.Env, c.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {

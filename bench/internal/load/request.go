@@ -60,8 +60,9 @@ func (c Chat) Body() []byte {
 		Role    string `json:"role"`
 		Content any    `json:"content"`
 	}
-	messages := []message{}
-	for i, content := range c.contents() {
+	contents := c.contents()
+	messages := make([]message, 0, len(contents))
+	for i, content := range contents {
 		messages = append(messages, message{[]string{"user", "assistant"}[i%2], content})
 	}
 	tool := json.RawMessage(`{"type":"function","function":{"name":"get_weather","description":"returns the weather of a city","parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}`)
