@@ -10,9 +10,10 @@ count=0
 while IFS=: read -r file _ declaration; do
 	target=${declaration#func }
 	target=${target%%(*}
+	package=./$(dirname "$file")
 	count=$((count + 1))
-	echo "fuzz: $target in ${file%/*} for $time"
-	go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "./${file%/*}" </dev/null || failed+=("${file%/*}.$target")
+	echo "fuzz: $target in $package for $time"
+	go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package" </dev/null || failed+=("$package $target")
 done < <(git grep -n --untracked -E '^func Fuzz[A-Za-z0-9_]+\(' -- '*_test.go' | sort)
 
 echo "$((count - ${#failed[@]})) fuzz targets passed, ${#failed[@]} failed${failed[0]:+: ${failed[*]}}"
