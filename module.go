@@ -158,13 +158,16 @@ func (c *CodeInterpreter) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := registerMetrics(ctx.GetMetricsRegistry()); err != nil {
+		return err
+	}
 	logger := ctx.Logger()
 	c.lease, err = acquire(ctx, spec, limits, logger)
 	if err != nil {
 		return err
 	}
 	config := c.handlerConfig()
-	config.Pool, config.Logger = c.lease.backend.pool, logger
+	config.Pool, config.Metrics, config.Logger = c.lease.backend.pool, metrics, logger
 	c.handler = handler.New(config)
 	return nil
 }
