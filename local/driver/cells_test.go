@@ -39,7 +39,7 @@ func TestValueOfACell(t *testing.T) {
 		{"def f(a, *b, c=1, **d): pass\nf", "<function __main__.f(a, *b, c=1, **d)>"},
 		{"ValueError('x', 1)", "ValueError('x', 1)"},
 		{"import collections\ncollections.Counter('aab')", "Counter({'a': 2, 'b': 1})"},
-		{"collections.OrderedDict(a=1)", "OrderedDict({'a': 1})"},
+		{"collections.OrderedDict(a=1)", "OrderedDict([('a', 1)])"},
 		{"collections.defaultdict(list, a=[1])", "defaultdict(list, {'a': [1]})"},
 		{"collections.deque([1], maxlen=2)", "deque([1], maxlen=2)"},
 		{"import re\nre.compile('a\\\\d')", "re.compile(r'a\\d', re.UNICODE)"},

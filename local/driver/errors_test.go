@@ -57,7 +57,7 @@ func TestTracebacks(t *testing.T) {
 		{
 			"recursion", "def f(n):\n    return f(n + 1)\nf(0)",
 			rule + head("RecursionError") + "Cell In[6], line 3\n      1 def f(n):\n      2     return f(n + 1)\n----> 3 f(0)\n" +
-				"Cell In[6], line 2, in f(n)\n      1 def f(n):\n----> 2     return f(n + 1)\n" +
+				strings.Repeat("Cell In[6], line 2, in f(n)\n      1 def f(n):\n----> 2     return f(n + 1)\n", 2) +
 				"    [... skipping similar frames: f at line 2 (N times)]\n" +
 				"Cell In[6], line 2, in f(n)\n      1 def f(n):\n----> 2     return f(n + 1)\n" +
 				"RecursionError: maximum recursion depth exceeded",

@@ -15,13 +15,16 @@
 """IPython.display for code that runs where IPython is not installed."""
 
 import binascii
-import html
 import os
-
-from . import pretty, results
 
 # Set by the kernel: its Shell, which publishes what is displayed.
 shell = None
+
+
+def _escape(text):
+    import html
+
+    return html.escape(text)
 
 
 def display(
@@ -203,7 +206,7 @@ class Code(TextDisplayObject):
         return self.data
 
     def _repr_html_(self):
-        return "<pre>%s</pre>" % html.escape(self.data)
+        return "<pre>%s</pre>" % _escape(self.data)
 
 
 class ProgressBar(DisplayObject):
@@ -272,7 +275,7 @@ class Image(DisplayObject):
             for name, value in (("width", self.width), ("height", self.height), ("alt", self.alt))
             if value
         )
-        return {"text/html": '<img src="%s"%s/>' % (html.escape(self.url or ""), sizes)}
+        return {"text/html": '<img src="%s"%s/>' % (_escape(self.url or ""), sizes)}
 
 
 class _Media(DisplayObject):
@@ -301,7 +304,7 @@ class _Media(DisplayObject):
         if source is None:
             data = binascii.b2a_base64(bytes(self.data or b""), newline=False).decode()
             source = "data:%s;base64,%s" % (self.mimetype, data)
-        return '<%s controls src="%s"></%s>' % (self._tag, html.escape(source), self._tag)
+        return '<%s controls src="%s"></%s>' % (self._tag, _escape(source), self._tag)
 
 
 class Video(_Media):
@@ -340,7 +343,7 @@ class IFrame:
         return '<iframe width="%s" height="%s" src="%s" frameborder="0" allowfullscreen></iframe>' % (
             self.width,
             self.height,
-            html.escape(str(self.src)),
+            _escape(str(self.src)),
         )
 
 
@@ -360,7 +363,7 @@ class FileLink:
         return os.path.abspath(self.path)
 
     def _repr_html_(self):
-        path = html.escape(self.path)
+        path = _escape(self.path)
         return "<a href='%s' target='_blank'>%s</a><br>" % (path, path)
 
 
@@ -372,7 +375,7 @@ class FileLinks(FileLink):
         return "\n".join(names)
 
     def _repr_html_(self):
-        return "<br>".join(html.escape(line) for line in repr(self).split("\n"))
+        return "<br>".join(_escape(line) for line in repr(self).split("\n"))
 
 
 def _typed(kind):
@@ -418,5 +421,5 @@ for _class in list(globals().values()):
         _class.__module__ = where
 
 names = [name for name in dir() if not name.startswith("_")]
-for _other in ("binascii", "html", "os", "pretty", "results", "shell", "where"):
+for _other in ("binascii", "os", "shell", "where"):
     names.remove(_other)

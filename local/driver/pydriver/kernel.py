@@ -31,7 +31,7 @@ VOLLEY = 0.5  # seconds in which several SIGINT are one interrupt
 def prepare(preload):
     """Imports, before the first fork, what kernels need. Returns failures."""
     import importlib
-    import linecache  # noqa: F401  (every traceback needs it)
+    import linecache  # noqa: F401  (every traceback needs it, and its pages are shared)
 
     from . import figures, ipython
 

@@ -20,6 +20,8 @@ most a thousand. Classes with a _repr_pretty_ method draw themselves.
 
 import sys
 
+from . import layout
+
 WIDTH = 79
 MAX_ITEMS = 1000
 MAX_TEXT = 1 << 20  # characters of one value's text
@@ -46,91 +48,11 @@ def _clip(text):
     return "%s\n[... %d characters ...]\n%s" % (text[:half], len(text) - 2 * half, text[-half:])
 
 
-class _Group:
-    def __init__(self, depth):
-        self.depth = depth
-        self.broken = False
-        self.breaks = 0  # breakables that are still undecided
-
-
-class Printer:
-    """Lays out text with groups that are broken, outer ones first, to fit."""
+class Printer(layout.Layout):
+    """Prints values; what _repr_pretty_ methods are given."""
 
     def __init__(self, width=WIDTH, max_seq_length=MAX_ITEMS):
-        self.max_width = width
-        self.max_seq_length = max_seq_length
-        self.verbose = False
-        self.indentation = 0
-        self.stack = []
-        self._output = []
-        self._column = 0
-        self._pending = []  # (text, width, None | group, indentation), undecided
-        self._start = 0  # index of the first pending item
-        self._pending_width = 0
-        self._groups = [_Group(0)]
-        self._waiting = [[self._groups[0]]]  # by depth: groups that may break
-
-    def getvalue(self):
-        """Returns everything that was printed."""
-        while self._start < len(self._pending):
-            self._settle()
-        return "".join(self._output)
-
-    def text(self, text):
-        """Adds text that is never broken."""
-        width = len(text)
-        if self._start < len(self._pending):
-            self._pending.append((text, width, None, 0))
-            self._pending_width += width
-            self._fit()
-        else:
-            self._output.append(text)
-            self._column += width
-
-    def breakable(self, sep=" "):
-        """Adds a separator at which the group may be broken."""
-        group = self._groups[-1]
-        if group.broken:
-            self._flush()
-            self._newline(self.indentation)
-            return
-        self._pending.append((sep, len(sep), group, self.indentation))
-        group.breaks += 1
-        self._pending_width += len(sep)
-        self._fit()
-
-    def break_(self):
-        """Adds a line end."""
-        self._flush()
-        self._newline(self.indentation)
-
-    def begin_group(self, indent=0, open=""):
-        """Starts a group: its separators are all broken or none."""
-        if open:
-            self.text(open)
-        group = _Group(self._groups[-1].depth + 1)
-        self._groups.append(group)
-        while len(self._waiting) <= group.depth:
-            self._waiting.append([])
-        self._waiting[group.depth].append(group)
-        self.indentation += indent
-
-    def end_group(self, dedent=0, close=""):
-        """Ends the group."""
-        self.indentation -= dedent
-        group = self._groups.pop()
-        if not group.breaks:
-            self._forget(group)
-        if close:
-            self.text(close)
-
-    def group(self, indent=0, open="", close=""):
-        """A context manager for begin_group and end_group."""
-        return _GroupScope(self, indent, open, close)
-
-    def indent(self, indent):
-        """A context manager that indents what is printed inside it."""
-        return _IndentScope(self, indent)
+        super().__init__(width, max_seq_length)
 
     def pretty(self, value):
         """Prints a value."""
@@ -143,92 +65,6 @@ class Printer:
         finally:
             self.end_group()
             self.stack.pop()
-
-    def items(self, values):
-        """Numbers the values, and ends them with dots when there are many."""
-        for index, value in enumerate(values):
-            if self.max_seq_length and index >= self.max_seq_length:
-                self.text(",")
-                self.breakable()
-                self.text("...")
-                return
-            yield index, value
-
-    def _fit(self):
-        while self.max_width < self._column + self._pending_width:
-            group = self._outermost()
-            if group is None:
-                return
-            group.broken = True
-            while group.breaks:
-                self._settle()
-            while self._start < len(self._pending) and self._pending[self._start][2] is None:
-                self._settle()
-
-    def _outermost(self):
-        for groups in self._waiting:
-            for group in reversed(groups):
-                if group.breaks:
-                    groups.remove(group)
-                    return group
-            for group in groups:
-                group.broken = True
-            groups.clear()
-        return None
-
-    def _settle(self):
-        """Moves the first pending item to the output."""
-        text, width, group, indentation = self._pending[self._start]
-        self._start += 1
-        if self._start == len(self._pending):
-            self._pending.clear()
-            self._start = 0
-        self._pending_width -= width
-        if group is not None:
-            group.breaks -= 1
-            if group.broken:
-                self._newline(indentation)
-                return
-            if not group.breaks:
-                self._forget(group)
-        self._output.append(text)
-        self._column += width
-
-    def _forget(self, group):
-        try:
-            self._waiting[group.depth].remove(group)
-        except ValueError:
-            pass
-
-    def _flush(self):
-        while self._start < len(self._pending):
-            self._settle()
-
-    def _newline(self, indentation):
-        self._output.append("\n" + " " * indentation)
-        self._column = indentation
-
-
-class _GroupScope:
-    def __init__(self, printer, indent, open, close):
-        self._printer, self._indent, self._open, self._close = printer, indent, open, close
-
-    def __enter__(self):
-        self._printer.begin_group(self._indent, self._open)
-
-    def __exit__(self, *exc):
-        self._printer.end_group(self._indent, self._close)
-
-
-class _IndentScope:
-    def __init__(self, printer, indent):
-        self._printer, self._indent = printer, indent
-
-    def __enter__(self):
-        self._printer.indentation += self._indent
-
-    def __exit__(self, *exc):
-        self._printer.indentation -= self._indent
 
 
 def _find(value):
@@ -422,7 +258,8 @@ _BY_TYPE = {
 _BY_NAME = {
     ("re", "Pattern"): _print_pattern,
     ("collections", "Counter"): _call(lambda value: (dict(value.most_common()),)),
-    ("collections", "OrderedDict"): _call(lambda value: (dict(value),) if value else ()),
+    ("collections", "OrderedDict"): _call(lambda value: (list(value.items()),) if value else ()),
+    ("collections", "UserList"): _call(lambda value: (value.data,)),
     ("collections", "defaultdict"): _call(lambda value: (value.default_factory, dict(value))),
     ("collections", "deque"): _call(_deque),
 }

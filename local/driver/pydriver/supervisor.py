@@ -22,7 +22,6 @@ Nothing here blocks but poll(): a reader that does not read stops the kernels,
 not the commands.
 """
 
-import errno
 import gc
 import json
 import os
@@ -31,11 +30,10 @@ import signal
 import sys
 import time
 
-from . import kernel, relay, system
+from . import kernel, process, relay, system
+from .context import Context
 
-CHUNK = 1 << 16  # bytes read at once
 OUT_LIMIT = 1 << 18  # bytes waiting for the reader before kernels must wait
-DRAIN_LIMIT = 1 << 20  # bytes taken from descriptors 1 and 2 at a run's end
 HELD_LIMIT = 1 << 20  # about the bytes that wait for a run to begin
 REPEAT = (0.025, 0.075, 0.175, 0.4)  # seconds after which an interrupt is sent again
 LINE_LIMIT = 16 << 20  # bytes of one event
@@ -78,24 +76,6 @@ def _take_over_descriptors():
     return commands, events
 
 
-class Context:
-    """A context: the kernel that serves it now, and the run in progress."""
-
-    def __init__(self, name, language, cwd):
-        self.name = name
-        self.language = language
-        self.cwd = cwd
-        self.kernel = None
-        self.run = None  # the gateway's name of the run in progress
-        self.serial = 0  # the number of that run for the kernel
-        self.begun = False
-        self.interrupt = False  # asked for before the run had begun
-        self.repeats = ()  # when the signal of an interrupt is sent again
-        self.lost = False  # the kernel died between runs
-        self.held = []  # events that wait for a run to belong to
-        self.held_size = 0
-
-
 class Supervisor:
     """The event loop and everything it watches."""
 
@@ -135,13 +115,13 @@ class Supervisor:
             wanted[self._events] = select.POLLOUT
         room = len(self._output) < OUT_LIMIT
         for context in self._contexts.values():
-            process = context.kernel
-            if process is None:
+            child = context.kernel
+            if child is None:
                 continue
-            if process.pending:
-                wanted[process.commands] = select.POLLOUT
+            if child.pending:
+                wanted[child.commands] = select.POLLOUT
             if room and (context.run is not None or context.held_size < relay.TEXT_LIMIT):
-                for fd in process.sources:
+                for fd in child.sources:
                     wanted[fd] = select.POLLIN
         if wanted == self._interest:
             return
@@ -167,7 +147,7 @@ class Supervisor:
         if fd == self._commands:
             self._read_commands()
         elif fd == self._wake:
-            _drain(fd)
+            process.drain(fd)
             self._reap()
         elif fd in self._sources:
             self._read_kernel(fd)
@@ -189,7 +169,7 @@ class Supervisor:
     # The gateway's side.
 
     def _read_commands(self):
-        data = _read(self._commands)
+        data = process.read(self._commands)
         if data is None:
             return
         if not data:
@@ -228,7 +208,7 @@ class Supervisor:
                 return
             del self._output[:written]
 
-    def _emit(self, context, event):
+    def deliver(self, context, event):
         """Delivers an event of a kernel, or keeps it until it has a run."""
         begins = event["type"] == "number_of_executions"
         if context.run is None or not (begins or context.begun):
@@ -377,11 +357,11 @@ class Supervisor:
     def _start_kernel(self, context):
         """Forks a kernel for the context. Returns what went wrong, if any."""
         try:
-            context.kernel = process = Process(self, context)
+            context.kernel = child = process.Process(self, context)
         except OSError as err:
             return "cannot start a Python process: %s" % os.strerror(err.errno)
-        for fd in process.sources:
-            self._sources[fd] = (context, process)
+        for fd in child.sources:
+            self._sources[fd] = (context, child)
         return None
 
     def descriptors(self):
@@ -392,11 +372,11 @@ class Supervisor:
                 yield from context.kernel.descriptors()
 
     def _end_kernel(self, context):
-        process, context.kernel = context.kernel, None
-        if process is None:
+        child, context.kernel = context.kernel, None
+        if child is None:
             return
-        process.kill()
-        for fd in process.descriptors():
+        child.kill()
+        for fd in child.descriptors():
             self._sources.pop(fd, None)
             if self._interest.pop(fd, None) is not None:
                 self._poll.unregister(fd)
@@ -406,7 +386,7 @@ class Supervisor:
         """Ends the context's kernel, says so to the run, and starts a new one."""
         if context.kernel is not None:
             context.kernel.kill()
-            self._hear_out(context)
+            context.kernel.hear_out()
         self._end_kernel(context)
         if context.run is not None:
             context.held.append(_RESTARTED)
@@ -416,72 +396,49 @@ class Supervisor:
         if self._start_kernel(context) is not None:
             context.kernel = None  # tried again at the next execute
 
-    def _hear_out(self, context):
-        """Takes the last words of a kernel that has ended."""
-        process, taken = context.kernel, 0
-        self._drain_kernel(context)
-        try:
-            while taken < DRAIN_LIMIT and (data := _read(process.channel)):
-                taken += len(data)
-                process.relay.feed(data)
-        except relay.LineTooLong:
-            pass
-        process.relay.flush()
-
     def _reap(self):
         for context in list(self._contexts.values()):
             if context.kernel is not None and context.kernel.exited():
                 self._lose_kernel(context)
 
     def _read_kernel(self, fd):
-        context, process = self._sources[fd]
-        if context.kernel is not process:
+        context, child = self._sources[fd]
+        if context.kernel is not child:
             return
-        if fd != process.channel:
-            data = _read(fd)
+        if fd != child.channel:
+            data = process.read(fd)
             if data:
-                process.relay.raw(process.sources[fd], data)
+                child.relay.raw(child.sources[fd], data)
             elif data is not None:
-                self._forget(process, fd)
+                self._forget(child, fd)
             return
-        data = _read(fd)
+        data = process.read(fd)
         if data is None:
             return
         if not data:
             self._lose_kernel(context)  # it lives on but has no voice
             return
         # What a program had written before the kernel said this comes first.
-        self._drain_kernel(context)
+        child.take_output()
         try:
-            process.relay.feed(data)
+            child.relay.feed(data)
         except relay.LineTooLong:
             self._lose_kernel(context)
 
-    def _forget(self, process, fd):
+    def _forget(self, child, fd):
         """Stops watching a captured descriptor that nobody can write to."""
-        del process.sources[fd]
+        del child.sources[fd]
         del self._sources[fd]
         if self._interest.pop(fd, None) is not None:
             self._poll.unregister(fd)
         os.close(fd)
 
-    def _drain_kernel(self, context):
-        """Takes what is waiting in the captured descriptors, up to a limit."""
-        process, taken = context.kernel, 0
-        for fd, number in list(process.sources.items()):
-            while number and taken < DRAIN_LIMIT:
-                data = _read(fd)
-                if not data:
-                    break
-                taken += len(data)
-                process.relay.raw(number, data)
-
-    def run_ended(self, context, process, serial):
+    def run_ended(self, context, child, serial):
         """Hears from a kernel that the run is over."""
-        if context.kernel is not process or context.run is None or serial != context.serial:
+        if context.kernel is not child or context.run is None or serial != context.serial:
             return
-        self._drain_kernel(context)
-        process.relay.flush()
+        child.take_output()
+        child.relay.flush()
         self._finish(context)
 
     def _feed_kernel(self, fd):
@@ -489,126 +446,6 @@ class Supervisor:
             if context.kernel is not None and context.kernel.commands == fd:
                 context.kernel.write()
                 return
-
-
-class Process:
-    """A kernel process and the supervisor's ends of its pipes."""
-
-    def __init__(self, supervisor, context):
-        pipes = []
-        try:
-            for _ in range(5):
-                pipes.append(os.pipe2(os.O_CLOEXEC))
-            self.pid = os.fork()
-        except OSError:
-            for pair in pipes:
-                os.close(pair[0])
-                os.close(pair[1])
-            raise
-        (commands, command_write), (answers, answer_write), *outputs = pipes
-        channel, out, err = (pair[0] for pair in outputs)
-        if self.pid == 0:
-            inherited = [command_write, answer_write, channel, out, err, *supervisor.descriptors()]
-            ends = kernel.Ends(commands, answers, *(pair[1] for pair in outputs))
-            kernel.main(ends, inherited, context.cwd)
-        for fd in (commands, answers, *(pair[1] for pair in outputs)):
-            os.close(fd)
-        for fd in (command_write, answer_write, channel, out, err):
-            os.set_blocking(fd, False)
-        self.commands = command_write
-        self.answers = answer_write
-        self.channel = channel
-        self.sources = {channel: 0, out: 1, err: 2}
-        self.pending = bytearray()
-        self._alive = True
-        self.relay = relay.Relay(
-            lambda event: supervisor._emit(context, event),
-            lambda serial: supervisor.run_ended(context, self, serial),
-            self._answer,
-        )
-
-    def _answer(self):
-        try:
-            os.write(self.answers, b".")
-        except OSError:
-            pass  # nobody waits: it has ended, or asks without reading
-
-    def descriptors(self):
-        """The supervisor's ends of the kernel's pipes."""
-        return (self.commands, self.answers, *self.sources)
-
-    def send(self, command):
-        """Gives the kernel a command."""
-        self.pending += json.dumps(command, separators=(",", ":")).encode("ascii")
-        self.pending += b"\n"
-        self.write()
-
-    def write(self):
-        """Writes as much of the commands as the kernel takes."""
-        while self.pending:
-            try:
-                written = os.write(self.commands, self.pending)
-            except BlockingIOError:
-                return
-            except OSError:
-                self.pending.clear()
-                self.kill()
-                return
-            del self.pending[:written]
-
-    def signal(self, number):
-        """Signals the kernel and the programs it runs, as a terminal does."""
-        if self._alive:
-            try:
-                os.killpg(self.pid, number)
-            except ProcessLookupError:
-                os.kill(self.pid, number)  # it has not made its group yet
-
-    def exited(self):
-        """Whether the kernel has come to its end."""
-        if self._alive:
-            try:
-                self._alive = os.waitpid(self.pid, os.WNOHANG)[0] == 0
-            except ChildProcessError:
-                self._alive = False
-            if not self._alive:
-                self._kill_group()
-        return not self._alive
-
-    def kill(self):
-        """Ends the kernel and its process group, and waits for it."""
-        if not self._alive:
-            return
-        self._kill_group()
-        try:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass
-        self._alive = False
-
-    def _kill_group(self):
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
-
-
-def _read(fd):
-    """Returns bytes, b"" at the end, None when there is nothing to read."""
-    try:
-        return os.read(fd, CHUNK)
-    except BlockingIOError:
-        return None
-    except OSError as err:
-        if err.errno == errno.EBADF:
-            raise
-        return b""
-
-
-def _drain(fd):
-    while _read(fd):
-        pass
 
 
 def _nothing(number, frame):

@@ -231,8 +231,9 @@ def _frames(records, cells, before, after):
     for frame, number, times in records:
         text = _frame(frame, number, cells, before, after)
         texts.append(text)
-        if times > 3:
-            skipped = (_name(frame), number, times - 2)
+        if times > 4:
+            texts.append(text)
+            skipped = (_name(frame), number, times - 3)
             texts.append("    [... skipping similar frames: %s at line %d (%d times)]\n" % skipped)
             texts.append(text)
         else:

@@ -1,0 +1,141 @@
+# Copyright 2026 The Caddy Code Interpreter Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Magics for programs, files and the environment."""
+
+import os
+import sys
+
+from . import command, ipython
+from .magics import LINE, cell_magic, line_magic, split
+
+
+@line_magic("system", "sx", "!")
+def system_line(shell, line):
+    return command.output(line)
+
+
+@cell_magic("system", "sx", "!")
+def system_cell(shell, line, cell):
+    return command.output(cell)
+
+
+@line_magic("pip", "conda", "mamba", "uv")
+def pip(shell, line):
+    status = command.run([sys.executable, "-m", "pip", *split(line)])
+    if status == 0 and line.startswith("install"):
+        print("Note: you may need to restart the kernel to use updated packages.")
+
+
+def _alias(program):
+    def run(shell, line):
+        shell.namespace["_exit_code"] = command.run("%s %s" % (program, line))
+
+    return run
+
+
+for _name in ("cat", "cp", "ln", "man", "mkdir", "mv", "rm", "rmdir", "echo", "more", "less"):
+    LINE[_name] = _alias(_name)
+LINE["ls"] = _alias("ls -F")
+LINE["ll"] = LINE["lf"] = _alias("ls -F -l")
+
+
+@line_magic()
+def cd(shell, line):
+    line = line.strip()
+    quiet = line.startswith("-q")
+    line = line[2:].strip() if quiet else line
+    if line == "-":
+        if len(shell.directories) < 2:
+            raise ipython.UsageError("%cd -: No previous directory to change to.")
+        line = shell.directories[-2]
+    target = os.path.expanduser(line.strip("'\"")) if line else os.path.expanduser("~")
+    try:
+        os.chdir(target)
+    except OSError as error:
+        print(error)
+        return
+    shell.directories.append(os.getcwd())
+    if not quiet:
+        print(os.getcwd())
+
+
+@line_magic()
+def pwd(shell, line):
+    return os.getcwd()
+
+
+@line_magic()
+def dhist(shell, line):
+    print("Directory history (kept in _dh)")
+    for index, path in enumerate(shell.directories):
+        print("%d: %s" % (index, path))
+
+
+@line_magic()
+def env(shell, line):
+    name, equal, value = line.partition("=")
+    if not equal:
+        name, _, value = line.strip().partition(" ")
+        if not name:
+            return dict(os.environ)
+        if not value:
+            if name in os.environ:
+                return os.environ[name]
+            raise ipython.UsageError("Environment does not have key: %s" % name)
+    os.environ[name.strip()] = value.strip()
+    print("env: %s=%s" % (name.strip(), value.strip()))
+
+
+LINE["set_env"] = env
+
+
+@cell_magic("writefile", "file")
+def writefile(shell, line, cell):
+    words = split(line)
+    append = "-a" in words or "--append" in words
+    names = [word for word in words if not word.startswith("-")]
+    if not names:
+        raise ipython.UsageError("%%writefile: the following arguments are required: filename")
+    path = os.path.expanduser(names[0])
+    if os.path.exists(path):
+        print("Appending to %s" % path if append else "Overwriting %s" % path)
+    else:
+        print("Writing %s" % path)
+    with open(path, "a" if append else "w", encoding="utf-8", errors="replace") as file:
+        file.write(cell)
+
+
+@cell_magic("bash", "sh", "script")
+def script(shell, line, cell):
+    words = split(line)
+    program = [word for word in words if not word.startswith("-")]
+    quiet = "--no-raise-error" in words
+    if shell.magic_name != "script" or not program:
+        program = [command.shell_path()]
+    try:
+        command.script(program, cell)
+    except command.subprocess.CalledProcessError:
+        if not quiet:
+            raise
+
+
+@cell_magic("python", "python3", "pypy")
+def python(shell, line, cell):
+    command.script([sys.executable, "-"], cell)
+
+
+@cell_magic("perl", "ruby")
+def other(shell, line, cell):
+    command.script([shell.magic_name], cell)
