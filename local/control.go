@@ -53,8 +53,8 @@ type createdSandbox struct {
 	ClientID           string  `json:"clientID"`
 	EnvdVersion        string  `json:"envdVersion"`
 	EnvdAccessToken    string  `json:"envdAccessToken"`
-	TrafficAccessToken *string `json:"trafficAccessToken"` // none: one token is enough in process and on loopback
-	Domain             *string `json:"domain"`             // none: sandboxes are reached where the control plane is
+	TrafficAccessToken string  `json:"trafficAccessToken"`
+	Domain             *string `json:"domain"` // none: sandboxes are reached where the control plane is
 }
 
 // controlRoutes are the calls of the control plane. E2B's SDKs know two versions
@@ -180,11 +180,12 @@ func (s *Server) find(id string) *sandbox {
 
 func (sb *sandbox) created() createdSandbox {
 	return createdSandbox{
-		TemplateID:      sb.claimed().template,
-		SandboxID:       sb.id,
-		ClientID:        "local",
-		EnvdVersion:     envdVersion,
-		EnvdAccessToken: sb.token,
+		TemplateID:         sb.claimed().template,
+		SandboxID:          sb.id,
+		ClientID:           "local",
+		EnvdVersion:        envdVersion,
+		EnvdAccessToken:    sb.token,
+		TrafficAccessToken: sb.trafficToken,
 	}
 }
 

@@ -25,8 +25,12 @@ import (
 	"strconv"
 )
 
-// codePort is where E2B's code interpreter listens.
-const codePort = "49999"
+// The ports of an E2B sandbox: of its code interpreter, and of its agent, which
+// only tells that it is there.
+const (
+	codePort  = "49999"
+	agentPort = "49983"
+)
 
 // maxDataBody bounds a data plane request, which is mostly code.
 const maxDataBody = 16 << 20
@@ -74,11 +78,14 @@ func (s *Server) serveData(w http.ResponseWriter, r *http.Request, id, port stri
 	case sb == nil:
 		goneError(w, id)
 		return
+	case port == agentPort && r.URL.Path == "/health":
+		w.WriteHeader(http.StatusNoContent)
+		return
 	case port != codePort:
 		closedPortError(w, id, port)
 		return
-	case subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Access-Token")), []byte(sb.token)) != 1:
-		controlError(w, http.StatusUnauthorized, "the header X-Access-Token is not the sandbox's envdAccessToken")
+	case !sb.authorizes(r.Header):
+		controlError(w, http.StatusUnauthorized, "neither the header X-Access-Token nor E2B-Traffic-Access-Token carries the sandbox's token")
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxDataBody)
@@ -86,6 +93,16 @@ func (s *Server) serveData(w http.ResponseWriter, r *http.Request, id, port stri
 		text := http.StatusText(status)
 		writeJSON(w, status, map[string]string{"detail": text})
 	})
+}
+
+// authorizes tells whether a call carries a token of the sandbox's. E2B's SDKs send
+// both with an execution, and the one for traffic alone with the other calls.
+func (sb *sandbox) authorizes(h http.Header) bool {
+	got, want := h.Get("X-Access-Token"), sb.token
+	if got == "" {
+		got, want = h.Get("E2B-Traffic-Access-Token"), sb.trafficToken
+	}
+	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }
 
 // goneError is what E2B's proxy says of a sandbox that is not there.

@@ -74,12 +74,15 @@ func TestDataPlaneReachesOnlyWhatIsThere(t *testing.T) {
 	if status, text := c.call(t.Context(), &box{ID: b.ID, Token: "wrong"}, "GET", "/health", nil); status != 401 || !strings.Contains(text, `"code":401`) {
 		t.Errorf("wrong token: %d %s", status, text)
 	}
+	if status, _ := c.call(t.Context(), &box{ID: b.ID}, "GET", "/health", nil); status != 401 {
+		t.Errorf("no token: %d", status)
+	}
 	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://3000-"+b.ID+".local.test/health", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("X-Access-Token", b.Token)
-	for host, want := range map[string]int{"3000-" + b.ID + ".local.test": 502, codePort + "-" + b.ID + ".local.test:80": 200, codePort + "-nosuch.local.test": 502} {
+	req.Header.Set("E2B-Traffic-Access-Token", b.Traffic)
+	for host, want := range map[string]int{agentPort + "-" + b.ID + ".local.test": 204, "3000-" + b.ID + ".local.test": 502, codePort + "-" + b.ID + ".local.test:80": 200, codePort + "-nosuch.local.test": 502} {
 		req.URL.Host, req.Host = host, host
 		res, err := c.http.Do(req)
 		if err != nil {

@@ -47,8 +47,9 @@ type client struct {
 
 // box is a sandbox as its creator knows it.
 type box struct {
-	ID    string `json:"sandboxID"`
-	Token string `json:"envdAccessToken"`
+	ID      string `json:"sandboxID"`
+	Token   string `json:"envdAccessToken"`
+	Traffic string `json:"trafficAccessToken"`
 }
 
 // newServer starts a server that ends with the test.

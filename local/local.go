@@ -21,6 +21,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -170,16 +171,22 @@ func (s *Server) selfTest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var seen strings.Builder
+	var printed strings.Builder
 	for {
 		select {
 		case e := <-run.events:
-			seen.Write(e.body)
 			if e.kind != kindEnd {
+				var said struct {
+					Text, Name, Value string // of output, and of an error
+				}
+				if err := json.Unmarshal(e.body, &said); err != nil {
+					return fmt.Errorf("the self-test said %.300q: %w", e.body, err)
+				}
+				printed.WriteString(said.Text + said.Name + said.Value)
 				continue
 			}
-			if !strings.Contains(seen.String(), `"1\n"`) {
-				return fmt.Errorf("the self-test's print(1) printed something else: %.300s", seen.String())
+			if printed.String() != "1\n" {
+				return fmt.Errorf("the self-test's print(1) printed %.300q", printed.String())
 			}
 			return nil
 		case <-sb.gone:

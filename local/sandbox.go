@@ -40,12 +40,13 @@ const sandboxHome = "/home/user"
 
 // sandbox is one isolated machine of a caller.
 type sandbox struct {
-	id      string
-	token   string // of the data plane
-	process *process
-	driver  *driver
-	gone    chan struct{} // closed when nothing of it is left
-	running atomic.Int32  // executions
+	id           string
+	token        string // of the data plane, as is the next
+	trafficToken string
+	process      *process
+	driver       *driver
+	gone         chan struct{} // closed when nothing of it is left
+	running      atomic.Int32  // executions
 
 	looksOver int // the watchdog's alone
 
@@ -83,12 +84,13 @@ func (s *Server) launch(ctx context.Context) (*sandbox, error) {
 		return nil, err
 	}
 	sb := &sandbox{
-		id:       newID(),
-		token:    newID(),
-		process:  process,
-		driver:   newDriver(process.stdin, process.stdout),
-		gone:     make(chan struct{}),
-		defaults: map[string]*kernel{},
+		id:           newID(),
+		token:        newID(),
+		trafficToken: newID(),
+		process:      process,
+		driver:       newDriver(process.stdin, process.stdout),
+		gone:         make(chan struct{}),
+		defaults:     map[string]*kernel{},
 	}
 	s.work.Go(func() { s.watch(sb) })
 	defer context.AfterFunc(ctx, sb.end)()
