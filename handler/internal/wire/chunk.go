@@ -42,10 +42,10 @@ type Chunk struct {
 func (c *Chunk) Parse(data []byte) bool {
 	*c = Chunk{top: c.top[:0], choice: c.choice[:0], delta: c.delta[:0], list: c.list[:0]}
 	c.reset(data)
-	if !c.text.whole('{') {
+	var ok bool
+	if c.top, ok = c.object(c.top); !ok {
 		return false
 	}
-	c.top, _ = c.members(c.top, 0)
 	for _, m := range c.top {
 		switch v := c.valueOf(m); {
 		case m.is(data, "id"):

@@ -62,10 +62,22 @@ func (m member) is(data []byte, name string) bool {
 	return ok && s == name
 }
 
+// object appends the members of the object that the text is to list. It is
+// false when the text is none, or has anything but white space around it.
+func (t *text) object(list []member) ([]member, bool) {
+	s := newScanner(&t.body, 0)
+	list, ok := t.scanMembers(list, &s)
+	return list, ok && s.token() == 0 && s.offset() == len(t.data)
+}
+
 // members appends the members of the object at an offset of the text to list.
 // It is false when there is no object, or one that breaks off.
 func (t *text) members(list []member, at int) ([]member, bool) {
 	s := newScanner(&t.body, at)
+	return t.scanMembers(list, &s)
+}
+
+func (t *text) scanMembers(list []member, s *scanner) ([]member, bool) {
 	if s.token() != '{' {
 		return list, false
 	}
@@ -112,16 +124,6 @@ func (t *text) elements(list []span, at int) ([]span, bool) {
 		}
 		list = append(list, span{start, s.offset()})
 	}
-}
-
-// whole says whether the text is one JSON value of the kind that starts with
-// first, with nothing but white space around it.
-func (t *text) whole(first byte) bool {
-	s := newScanner(&t.body, 0)
-	if s.token() != first || !s.value(first) {
-		return false
-	}
-	return s.token() == 0 && s.offset() == len(t.data)
 }
 
 // isNull says whether a value is the literal null.

@@ -298,13 +298,15 @@ func (s *Stream) data(v []byte) {
 
 // end ends the event of which the data starts at an offset of the output.
 func (s *Stream) end(at int) {
-	for data := s.out[at:]; ; {
-		i := bytes.IndexAny(data, "\n\r")
-		if i < 0 {
-			break
+	for _, lineEnd := range []byte("\n\r") {
+		for data := s.out[at:]; ; {
+			i := bytes.IndexByte(data, lineEnd)
+			if i < 0 {
+				break
+			}
+			data[i] = ' '
+			data = data[i+1:]
 		}
-		data[i] = ' '
-		data = data[i+1:]
 	}
 	s.out = append(s.out, "\n\n"...)
 }

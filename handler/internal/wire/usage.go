@@ -56,6 +56,9 @@ func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
 // addNumbers adds two JSON numbers. Those that are no integers, such as costs,
 // are added as decimals, so that 0.1 and 0.2 make 0.3.
 func addNumbers(a, b []byte) []byte {
+	if huge(a) || huge(b) {
+		return b
+	}
 	x, ok := new(big.Rat).SetString(string(a))
 	y, ok2 := new(big.Rat).SetString(string(b))
 	if !ok || !ok2 {
@@ -67,4 +70,11 @@ func addNumbers(a, b []byte) []byte {
 	}
 	digits, _ := x.FloatPrec()
 	return []byte(x.FloatString(min(digits, 20)))
+}
+
+// huge says whether a number has more digits than any count or cost, or an
+// exponent that would make it so.
+func huge(number []byte) bool {
+	_, exponent, _ := bytes.Cut(bytes.ToLower(number), []byte("e"))
+	return len(number) > 64 || len(exponent) > 3
 }
