@@ -72,6 +72,8 @@ func TestValueOfACell(t *testing.T) {
 		{"lines = !echo one; echo two\nlines", "['one', 'two']"},
 		{"lines.n", "one\\ntwo"},
 		{"%time 5", ""},
+		{"import pandas as pd\npd.get_option('display.max_columns')", "20"}, // as in a notebook, not a terminal
+		{"'x' * (3 << 20)", ""},
 		{"%env HOME", p.home},
 	} {
 		t.Run(test.code, func(t *testing.T) {

@@ -158,6 +158,26 @@ func TestDeathOfAKernelEndsItsRun(t *testing.T) {
 	}
 }
 
+func TestExhaustionIsAnErrorOfTheCell(t *testing.T) {
+	p := start(t)
+	for _, test := range []struct{ code, name, after string }{
+		{"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\nfiles = []\nwhile True: files.append(open('/dev/null'))", "OSError", "files.clear(); 1"},
+		{"import resource\nresource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))\nx = []\nwhile True: x.append(bytes(1000))", "MemoryError", "x.clear(); 1"},
+		{"def f(): return [f() for _ in range(1)]\nf()", "RecursionError", "1"},
+		{"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\nf = open('big', 'w'); f.write('x' * 1000); f.flush()", "OSError", "1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if e := p.fails(test.code); e.Name != test.name {
+				t.Errorf("error %s %q\n%s", e.Name, e.Value, e.Traceback)
+			}
+			if got := p.value(test.after); got != "1" {
+				t.Errorf("then %s", got)
+			}
+			p.control("restart", "restarted", "c")
+		})
+	}
+}
+
 func TestLastWordsOfAKernelAreHeard(t *testing.T) {
 	p := start(t)
 	events := p.run("import os\nprint('python')\nos.system('echo program')\nos.write(2, b'raw')\nos._exit(3)")

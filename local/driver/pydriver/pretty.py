@@ -31,6 +31,10 @@ _PLAIN = (int, float, complex, bool, type(None), str, bytes)
 
 def text(value):
     """Returns the text that a notebook shows for the value."""
+    if type(value) in (str, bytes) and len(value) > MAX_TEXT:
+        half = MAX_TEXT // 2  # clipped first: the whole repr might not fit in memory
+        dropped = len(value) - 2 * half
+        return "%r\n[... %d more ...]\n%r" % (value[:half], dropped, value[-half:])
     if type(value) in _PLAIN:
         return _clip(repr(value))
     printer = Printer()

@@ -44,6 +44,7 @@ class Shell:
         self.last_traceback = None
         self.magic_name = None
         self._interrupts = interrupts
+        self._reserve = _Reserve()
         self._flags = 0
         self._set_up_namespace()
 
@@ -88,10 +89,14 @@ class Shell:
         self._begin(source)
         error = self._guarded(self._run, source, command["language"])
         status = 0
-        if error is not None:
+        if error is None:
+            self._reserve.fill()
+        else:
             if self.link.in_child:
                 return self._end_child(error)
             status = 1
+            if isinstance(error, MemoryError):
+                self._reserve.release()
             self._report_safely(error)
         error = self._guarded(self.show_figures)
         if error is not None:
@@ -306,6 +311,34 @@ class _Exit:
 
     def __call__(self, code=None):
         raise SystemExit(code) if code is not None else SystemExit
+
+
+class _Reserve:
+    """Address space for the kernel itself when a cell has used up the rest.
+
+    It is never touched, so that it takes no memory. Without it a kernel could
+    neither report the MemoryError nor run the cell that frees something.
+    """
+
+    SIZE = 16 << 20
+
+    def __init__(self):
+        self._space = None
+        self.fill()
+
+    def fill(self):
+        if self._space is None:
+            import mmap
+
+            try:
+                self._space = mmap.mmap(-1, self.SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            except (OSError, MemoryError):
+                pass  # there is none to reserve now; tried again after the next run
+
+    def release(self):
+        if self._space is not None:
+            self._space.close()
+            self._space = None
 
 
 class _Environment:
