@@ -20,6 +20,12 @@ import (
 	"time"
 )
 
+// shortHash is how much of a key is shown: enough to tell callers apart.
+const shortHash = 12
+
+// Short returns what is shown of a key in logs, traces and to operators.
+func Short(key string) string { return key[:min(shortHash, len(key))] }
+
 // State is what a sandbox is doing.
 type State string
 

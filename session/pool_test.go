@@ -224,7 +224,14 @@ func TestMetadataTellsNothing(t *testing.T) {
 		b.ok("")(b.say(Caller{Kind: "key", Value: "sk-12345"}, "my-session", "None"))
 		h := b.p.Open(alice, "")
 		b.ok("")(runIn(h, "None"))
+		s := b.p.Open(Caller{Kind: "key", Value: "sk-12345"}, "my-session")
+		keys := make([][2]string, 2)
+		keys[0][0], keys[0][1] = s.Keys()
+		keys[1][0], keys[1][1] = h.Keys()
 		for i, box := range b.f.aliveBoxes() {
+			if box.metadata["session"] != keys[i][0] || box.metadata["identity"] != keys[i][1] {
+				t.Errorf("sandbox %d is that of session %q, caller %q", i, box.metadata["session"], box.metadata["identity"])
+			}
 			text := encode(box.metadata)
 			for _, raw := range []string{"sk-12345", "my-session", "alice", "user"} {
 				if strings.Contains(text, raw) {

@@ -28,7 +28,9 @@ import (
 // comes back to one is told that its variables are gone.
 const remembered = 10_000
 
-// box is a live sandbox. Its fields need the pool's mutex.
+// box is a live sandbox. Its fields need the pool's mutex, but for those that
+// only the holder of the turn changes, when it reads them itself: sb, context and
+// count.
 type box struct {
 	sb      *e2b.Sandbox
 	context string    // where programs run; empty for the default context
@@ -181,9 +183,10 @@ func (t *table) remove(e *entry) {
 }
 
 // spared notes that the sandbox of a session that has ended was left to its
-// timeout: if it is found again, what was in it is not lost after all.
+// timeout: if it is found again, what was in it is not lost after all. Unless a
+// program was abandoned in it: that one may have ended its interpreter since.
 func (t *table) spared(e *entry, b *box) {
-	if b.dirty && !e.lost && t.past.Contains(e.key) {
+	if b.dirty && b.suspect.IsZero() && !e.lost && t.past.Contains(e.key) {
 		t.past.Add(e.key, b.sb.ID)
 	}
 }
