@@ -76,7 +76,7 @@ func (s *Server) controlRoutes() *http.ServeMux {
 
 // serveControl answers a call of the control plane.
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
-	key := []byte(r.Header.Get("X-API-Key"))
+	key := []byte(r.Header.Get("X-Api-Key"))
 	if s.cfg.APIKey != "" && subtle.ConstantTimeCompare(key, []byte(s.cfg.APIKey)) != 1 {
 		controlError(w, http.StatusUnauthorized, "the header X-API-Key carries no key that is known here")
 		return

@@ -103,7 +103,7 @@ func TestListFiltersAndPages(t *testing.T) {
 		res := c.open(t.Context(), nil, "GET", query, nil)
 		defer res.Body.Close()
 		var entries []listedSandbox
-		if err := json.NewDecoder(res.Body).Decode(&entries); err != nil || res.StatusCode != 200 {
+		if err := json.NewDecoder(res.Body).Decode(&entries); err != nil || res.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %d %v", query, res.StatusCode, err)
 		}
 		return entries, res.Header

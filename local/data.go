@@ -100,7 +100,7 @@ func (s *Server) serveData(w http.ResponseWriter, r *http.Request, id, port stri
 func (sb *sandbox) authorizes(h http.Header) bool {
 	got, want := h.Get("X-Access-Token"), sb.token
 	if got == "" {
-		got, want = h.Get("E2B-Traffic-Access-Token"), sb.trafficToken
+		got, want = h.Get("E2b-Traffic-Access-Token"), sb.trafficToken
 	}
 	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }

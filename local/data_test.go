@@ -77,7 +77,7 @@ func TestDataPlaneReachesOnlyWhatIsThere(t *testing.T) {
 	if status, _ := c.call(t.Context(), &box{ID: b.ID}, "GET", "/health", nil); status != 401 {
 		t.Errorf("no token: %d", status)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://3000-"+b.ID+".local.test/health", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://3000-"+b.ID+".local.test/health", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func TestLinesAreWholeHoweverTheyArrive(t *testing.T) {
 				t.Fatalf("%s: %q, %v; want %q", name, got, err, want)
 			}
 		}
-		if _, err := readLine(br, 101); err != io.EOF {
+		if _, err := readLine(br, 101); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: at the end: %v", name, err)
 		}
 	}

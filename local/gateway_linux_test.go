@@ -61,7 +61,7 @@ func beGateway() int {
 }
 
 func TestNothingSurvivesTheGateway(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe") //nolint:gosec // itself
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Env = append(os.Environ(), gatewayVariable+"=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -73,7 +73,7 @@ func TestNothingSurvivesTheGateway(t *testing.T) {
 	}
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || lines.Text() != "ready" {
-		cmd.Process.Kill() //nolint:errcheck // it may have ended
+		cmd.Process.Kill()
 		t.Fatalf("the gateway did not start: %q, %v", lines.Text(), cmd.Wait())
 	}
 	below := descendants(cmd.Process.Pid)
@@ -86,7 +86,7 @@ func TestNothingSurvivesTheGateway(t *testing.T) {
 		if err != nil {
 			t.Fatalf("process %d: %v", pid, err)
 		}
-		defer unix.Close(fd) //nolint:errcheck // nothing was written
+		defer unix.Close(fd)
 		fds[pid] = fd
 	}
 	if err := cmd.Process.Kill(); err != nil {
@@ -95,7 +95,7 @@ func TestNothingSurvivesTheGateway(t *testing.T) {
 	_ = cmd.Wait() // killed
 	deadline := time.Now().Add(20 * time.Second)
 	for pid, fd := range fds {
-		wait := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} //nolint:gosec // a descriptor
+		wait := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(wait, int(time.Until(deadline).Milliseconds()))
 		if n != 1 {
 			name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
@@ -104,7 +104,9 @@ func TestNothingSurvivesTheGateway(t *testing.T) {
 	}
 }
 
-func TestClosedServerLeavesNoProcess(t *testing.T) {
+func TestClosedServerLeavesNoProcessAndNoDescriptor(t *testing.T) {
+	_ = newServer(t, Config{}).Close() // what the runtime opens once
+	before := openDescriptors(t)
 	s := newServer(t, Config{Warm: 1})
 	c := newClient(t, s)
 	c.want(c.create(nil), "1", "1")
@@ -118,9 +120,21 @@ func TestClosedServerLeavesNoProcess(t *testing.T) {
 	if left := children(os.Getpid()); len(left) > 0 { // zombies count
 		t.Errorf("children %v are left", left)
 	}
+	if after := openDescriptors(t); after != before {
+		t.Errorf("%d descriptors were open before, %d are now", before, after)
+	}
 	if _, err := c.try(t.Context(), nil, "GET", "/sandboxes", nil); err == nil {
 		t.Error("a closed server answers")
 	}
+}
+
+func openDescriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
 }
 
 func TestCloseDoesNotWaitForASandboxThatStarts(t *testing.T) {

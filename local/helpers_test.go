@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -126,9 +127,7 @@ func (c *client) try(ctx context.Context, b *box, method, path string, body any)
 func (c *client) create(body map[string]any) *box {
 	c.t.Helper()
 	all := map[string]any{"templateID": "code-interpreter-v1", "timeout": 300}
-	for k, v := range body {
-		all[k] = v
-	}
+	maps.Copy(all, body)
 	status, text := c.call(c.t.Context(), nil, "POST", "/sandboxes", all)
 	if status != http.StatusCreated {
 		c.t.Fatalf("create: %d %s", status, text)

@@ -74,7 +74,7 @@ func findPython(ctx context.Context, configured string, run func(*exec.Cmd)) (*i
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var out, complaint bytes.Buffer
-	cmd := exec.CommandContext(ctx, path, "-I", "-c", probeSource) //nolint:gosec // the operator names the interpreter
+	cmd := exec.CommandContext(ctx, path, "-I", "-c", probeSource)
 	cmd.Dir = "/"
 	cmd.Env = shimEnvironment()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &complaint

@@ -32,7 +32,7 @@ func openDir(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) }) //nolint:errcheck // a leftover of a test
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestVirtualEnvironmentWorksWithItsPackages(t *testing.T) {
 	if err != nil || len(packages) != 1 {
 		t.Fatalf("site-packages: %v %v", packages, err)
 	}
-	if err := os.WriteFile(packages[0]+"/only_here.py", []byte("answer = 42\n"), 0o644); err != nil { //nolint:gosec // others shall read it
+	if err := os.WriteFile(packages[0]+"/only_here.py", []byte("answer = 42\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	c := newClient(t, newServer(t, Config{Python: venv + "/bin/python"}))

@@ -211,7 +211,8 @@ func checkedCalls(info *arch.Info) []bpf.Instruction {
 		refuse(unix.EPERM),
 		allow(),
 	}
-	ioctls := []bpf.Instruction{bpf.LoadAbsolute{Off: offsetArg1, Size: 4}}
+	ioctls := make([]bpf.Instruction, 0, 2*len(allowedIoctls)+2)
+	ioctls = append(ioctls, bpf.LoadAbsolute{Off: offsetArg1, Size: 4})
 	for _, request := range allowedIoctls {
 		ioctls = append(ioctls, bpf.JumpIf{Cond: bpf.JumpEqual, Val: request, SkipFalse: 1}, allow())
 	}

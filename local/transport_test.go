@@ -36,7 +36,7 @@ func bare(t *testing.T, h http.HandlerFunc) (*http.Client, *Server) {
 	return &http.Client{Transport: &transport{server: s, handler: h}}, s
 }
 
-func get(t *testing.T, c *http.Client, ctx context.Context) (*http.Response, error) { //nolint:revive // the test comes first
+func get(ctx context.Context, t *testing.T, c *http.Client) (*http.Response, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://local/path?q=1", nil)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestHeadersAreVisibleAtTheFirstFlush(t *testing.T) {
 		}
 		<-release
 	})
-	res, err := get(t, c, t.Context())
+	res, err := get(t.Context(), t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestEachWriteIsReadableAtOnceAndWaitsUntilRead(t *testing.T) {
 			wrote <- i
 		}
 	})
-	res, err := get(t, c, t.Context())
+	res, err := get(t.Context(), t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestClosingTheBodyCancelsTheHandler(t *testing.T) {
 		_, err := io.WriteString(w, "y")
 		ended <- err
 	})
-	res, err := get(t, c, t.Context())
+	res, err := get(t.Context(), t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestClosingTheBodyCancelsTheHandler(t *testing.T) {
 func TestCancelledRequestUnblocksReaderAndWriter(t *testing.T) {
 	ended := make(chan error, 1)
 	c, _ := bare(t, func(w http.ResponseWriter, r *http.Request) {
-		http.NewResponseController(w).Flush() //nolint:errcheck // cannot fail here
+		http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 		var err error
 		for err == nil { // the reader may still take one
@@ -136,7 +136,7 @@ func TestCancelledRequestUnblocksReaderAndWriter(t *testing.T) {
 		ended <- err
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	res, err := get(t, c, ctx)
+	res, err := get(ctx, t, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestCancelledBeforeTheHandlerAnswers(t *testing.T) {
 	c, _ := bare(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
-	if res, err := get(t, c, ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if res, err := get(ctx, t, c); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, %v", res, err)
 	}
 }
@@ -166,7 +166,7 @@ func TestPanicBreaksTheBody(t *testing.T) {
 				}
 				panic(value)
 			})
-			res, err := get(t, c, t.Context())
+			res, err := get(t.Context(), t, c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +214,7 @@ func TestClosedServerTakesNoRequests(t *testing.T) {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	if _, err := get(t, c, t.Context()); !errors.Is(err, errEngineClosed) {
+	if _, err := get(t.Context(), t, c); !errors.Is(err, errEngineClosed) {
 		t.Errorf("got %v", err)
 	}
 }

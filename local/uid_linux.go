@@ -54,7 +54,7 @@ func takeUID() (int, error) {
 	uids.mu.Lock()
 	defer uids.mu.Unlock()
 	for range 1000 {
-		uid := first + rand.IntN(last-first+1) //nolint:gosec // no secret
+		uid := first + rand.IntN(last-first+1) //nolint:gosec // a number to be apart, no secret
 		if !uids.used[uid] {
 			uids.used[uid] = true
 			return uid, nil
@@ -91,5 +91,5 @@ func uidRange(mapping io.Reader) (first, last int, err error) {
 }
 
 func credential(uid int) *syscall.Credential {
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)} //nolint:gosec // from uidRanges
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
 }

@@ -103,7 +103,7 @@ func TestWallHidesTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(leak) //nolint:errcheck // only read
+	defer unix.Close(leak)
 
 	c := newClient(t, newServer(t, Config{}))
 	b := c.create(nil)
