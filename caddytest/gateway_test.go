@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
@@ -38,6 +39,7 @@ type gateway struct {
 	urls  []string // of all
 	ports []string
 	log   string // file
+	once  sync.Once
 }
 
 // start loads a Caddyfile with one site for each block. There is one Caddy in
@@ -93,8 +95,10 @@ func (g *gateway) loadWith(servers string, blocks ...string) error {
 	return caddy.Load(config, true)
 }
 
-// stop ends the sites and looks at what they logged.
-func (g *gateway) stop() {
+// stop ends the sites and looks at what they logged, once.
+func (g *gateway) stop() { g.once.Do(g.end) }
+
+func (g *gateway) end() {
 	if err := caddy.Stop(); err != nil {
 		g.t.Error(err)
 	}
@@ -107,13 +111,16 @@ func (g *gateway) stop() {
 			g.t.Errorf("a secret is in the log: %s", log[max(0, i-300):min(len(log), i+100)])
 		}
 	}
-	if g.t.Failed() {
-		for line := range bytes.Lines(log) {
-			if bytes.Contains(line, []byte("code_interpreter")) || !bytes.Contains(line, []byte(`"level":"debug"`)) {
-				g.t.Logf("Caddy logged %.500s", line)
-			}
+	if !g.t.Failed() {
+		return
+	}
+	var told []string
+	for line := range bytes.Lines(log) {
+		if bytes.Contains(line, []byte("code_interpreter")) || bytes.Contains(line, []byte(`"level":"error"`)) {
+			told = append(told, string(line[:min(len(line), 500)]))
 		}
 	}
+	g.t.Logf("Caddy logged\n%s", strings.Join(told[max(0, len(told)-30):], "\n"))
 }
 
 func freePort(t *testing.T) string {

@@ -24,8 +24,8 @@ import (
 // session of the same name.
 func shares(t *testing.T, one, other *client) bool {
 	t.Helper()
-	one.ask(run("x = 'mine'", in("shared"))).says(t, "(no output)")
-	a := other.ask(run("print(x)", in("shared")))
+	one.insist(run("x = 'mine'", in("shared"))).says(t, "(no output)")
+	a := other.insist(run("print(x)", in("shared")))
 	switch {
 	case strings.Contains(a.content, "returned: mine"):
 		return true
