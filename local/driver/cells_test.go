@@ -257,6 +257,11 @@ func TestFailingRepresentationsHarmNothing(t *testing.T) {
 	if output(events, "stderr") != "ZeroDivisionError: division by zero\n" {
 		t.Errorf("nothing said: %+v", events)
 	}
+	events = p.run("import sys\nsaved, sys.stderr = sys.stderr, None\nC()")
+	if output(events, "stderr") != "ZeroDivisionError: division by zero\n" || len(results(events)) != 1 {
+		t.Errorf("without sys.stderr: %+v", events)
+	}
+	p.ok("sys.stderr = saved")
 	if e := p.fails("class D:\n  def __repr__(self): 1/0\nD()"); e.Name != "ZeroDivisionError" {
 		t.Errorf("error %+v", e)
 	}

@@ -135,6 +135,26 @@ func TestHandlersOfInterruptsEndWithTheirCell(t *testing.T) {
 	}
 }
 
+func TestWhatHandlersAndTasksRaiseBetweenRunsIsBorne(t *testing.T) {
+	p := start(t)
+	gate := filepath.Join(p.home, "gate")
+	for _, code := range []string{
+		"import signal\ndef handle(*args):\n    open('gate', 'w').close(); raise TimeoutError\n" +
+			"signal.signal(signal.SIGALRM, handle)\nsignal.setitimer(signal.ITIMER_REAL, 0.05);",
+		"import asyncio\nasync def leave():\n    await asyncio.sleep(0.05)\n    open('gate', 'w').close()\n    raise SystemExit\n" +
+			"task = asyncio.create_task(leave())",
+	} {
+		p.ok("import os\nx = 1\nif not os.path.exists('gate'): os.mkfifo('gate')")
+		p.run(code)
+		if _, err := os.ReadFile(gate); err != nil { // until it has happened
+			t.Fatal(err)
+		}
+		if got := p.value("x"); got != "1" {
+			t.Errorf("x is %s", got)
+		}
+	}
+}
+
 func TestDeathOfAKernelEndsItsRun(t *testing.T) {
 	p := start(t)
 	for _, code := range []string{

@@ -83,8 +83,8 @@ def flush():
     try:
         _show_open({id(figure) for figure in _state["seen"]})
         if _state["dropped"]:
-            sys.stderr.write(
-                "[%d more figures are not shown: a cell shows at most %d]\n"
+            display.shell.note(
+                "[%d more figures are not shown: a cell shows at most %d]"
                 % (_state["dropped"], MAX_SHOWN)
             )
     finally:

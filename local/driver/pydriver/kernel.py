@@ -14,6 +14,7 @@
 
 """A kernel: the process that runs the cells of one context."""
 
+import errno
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ from _thread import get_ident
 from . import channel, hooks, shell, spawning, system
 
 COMMAND_CHUNK = 1 << 16
+MAX_FAILURES = 100  # exceptions in the kernel's own calls before it gives up
 VOLLEY = 0.5  # seconds in which several SIGINT are one interrupt
 
 
@@ -157,24 +159,55 @@ class Interrupts:
 
 def _serve(commands, link, interrupts, interpreter):
     """Runs cells as they come, until there are no more."""
-    buffer = bytearray()
+    reader = _Reader(commands, interpreter.loop)
     while True:
-        try:
-            data = interpreter.loop.read(commands, COMMAND_CHUNK)
-        except KeyboardInterrupt:
-            continue
-        if not data:
+        command = reader.next()
+        if command is None:
             return
-        buffer += data
-        if not data.endswith(b"\n"):
-            continue
-        line = bytes(buffer)
-        buffer.clear()
-        command = json.loads(line)
-        status = interpreter.run(command)
+        try:
+            status = interpreter.run(command)
+        except BaseException:
+            status = 1  # raised by a handler of the user's, outside the user's code
         if link.in_child:
             _end_child(status)
-        link.event({"type": "end", "serial": command["serial"]})
+        _say_end(link, command["serial"])
+
+
+def _say_end(link, serial):
+    """Reports the end of a run, whatever the user's signal handlers raise."""
+    for _ in range(MAX_FAILURES):
+        try:
+            link.event({"type": "end", "serial": serial})
+            return
+        except BaseException:
+            continue
+
+
+class _Reader:
+    """Reads commands, whatever the user's signal handlers and tasks raise."""
+
+    def __init__(self, fd, loop):
+        self._fd = fd
+        self._loop = loop
+
+    def next(self):
+        """Returns the next command, or None when there are no more."""
+        buffer = bytearray()
+        failures = 0
+        while failures < MAX_FAILURES:
+            try:
+                data = self._loop.read(self._fd, COMMAND_CHUNK)
+            except BaseException as error:
+                if isinstance(error, OSError) and error.errno == errno.EBADF:
+                    return None
+                failures += 1
+                continue
+            if not data:
+                return None
+            buffer += data
+            if data.endswith(b"\n"):
+                return json.loads(bytes(buffer))
+        return None
 
 
 def _end_child(status):

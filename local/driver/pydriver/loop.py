@@ -47,7 +47,8 @@ class Loop:
             return False
         import asyncio
 
-        return bool(asyncio.all_tasks(self._loop) or self._loop._ready or self._loop._scheduled)
+        waiting = (getattr(self._loop, name, None) for name in ("_ready", "_scheduled"))
+        return bool(asyncio.all_tasks(self._loop)) or any(waiting)
 
     def run(self, function, *arguments):
         """Runs a coroutine function to its end and returns its value."""

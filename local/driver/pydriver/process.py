@@ -42,9 +42,13 @@ class Process:
         (commands, command_write), (answers, answer_write), *outputs = pipes
         channel, out, err = (pair[0] for pair in outputs)
         if self.pid == 0:
-            inherited = [command_write, answer_write, channel, out, err, *supervisor.descriptors()]
-            ends = kernel.Ends(commands, answers, *(pair[1] for pair in outputs))
-            kernel.main(ends, inherited, context.cwd)
+            try:
+                inherited = [command_write, answer_write, channel, out, err]
+                inherited.extend(supervisor.descriptors())
+                ends = kernel.Ends(commands, answers, *(pair[1] for pair in outputs))
+                kernel.main(ends, inherited, context.cwd)
+            finally:
+                os._exit(71)  # in no case a second supervisor
         for fd in (commands, answers, *(pair[1] for pair in outputs)):
             os.close(fd)
         for fd in (command_write, answer_write, channel, out, err):

@@ -221,7 +221,7 @@ class Shell:
             except ValueError:
                 largest = max(event, key=lambda name: len(str(event[name])))
                 size = len(str(event.pop(largest)))
-                sys.stderr.write("[%s of %d bytes is too large to show]\n" % (largest, size))
+                self.note("[%s of %d bytes is too large to show]" % (largest, size))
             except TypeError as error:
                 event = {key: event[key] for key in event if isinstance(event[key], (str, bool))}
                 event["extra"] = {}
@@ -250,7 +250,14 @@ class Shell:
             figures.flush()
 
     def _complain(self, error):
-        sys.stderr.write(tracebacks.only(error) + "\n")
+        self.note(tracebacks.only(error))
+
+    def note(self, text):
+        """Says something of the kernel's own on standard error."""
+        try:
+            sys.stderr.write(text + "\n")
+        except Exception:  # the user's stream, or none at all
+            self.link.text("stderr", text + "\n")
 
     def report(self, error):
         """Sends an exception as an error event."""
