@@ -185,8 +185,6 @@ func (r *run) judge(ctx context.Context, b *box, err error) bool {
 		r.end(ctx, err, TimedOut)
 	case e2b.TooLarge:
 		r.end(ctx, err, TooMuchOutput)
-	case e2b.Unavailable, e2b.RateLimited, e2b.Refused, e2b.Interrupted, e2b.BadAnswer:
-		fallthrough
 	default:
 		// A server that answered with an error is of no use to anybody. When only
 		// the connection broke, another process may still use the sandbox.
