@@ -273,6 +273,16 @@ func TestFailingRepresentationsHarmNothing(t *testing.T) {
 	}
 }
 
+func TestEveryExpressionCanBeShown(t *testing.T) {
+	p := start(t)
+	p.ok("from IPython.core.interactiveshell import InteractiveShell\nInteractiveShell.ast_node_interactivity = 'all'")
+	if got := results(p.run("1\nNone\nx = 2\nx\n'last'")); len(got) != 3 || got[0].Text != "1" || got[1].Text != "2" || got[2].Text != "last" {
+		t.Errorf("results %+v", got)
+	}
+	p.ok("InteractiveShell.ast_node_interactivity = 'none'")
+	p.ok("5")
+}
+
 func TestHistory(t *testing.T) {
 	p := start(t)
 	p.value("10")

@@ -50,7 +50,7 @@
 // dies between runs, the next run is not executed but answered so: its code was
 // written for a state that is gone. The end of descriptor 0 ends everything.
 //
-// What the code inside writes to any descriptor can change what its own kernel
+// What code writes to the descriptors of its kernel can change what that kernel
 // says, never what another says. Lines are bounded (16 MiB), and so is what is
 // kept for a reader that does not read: the kernels wait for it.
 package driver

@@ -45,14 +45,20 @@ class Cell:
         self.last = None
         self.flags = 0
 
-    def compile(self, flags):
-        """Compiles the source, with the future features of earlier cells."""
+    def compile(self, flags, interactivity="last_expr"):
+        """Compiles the source, with the future features of earlier cells.
+
+        interactivity is what IPython calls ast_node_interactivity: which of
+        the cell's expressions are shown.
+        """
         flags |= TOP_LEVEL_AWAIT
         tree = compile(self.source, self.filename, "exec", flags | ONLY_AST, True)
         last = None
-        if tree.body and type(tree.body[-1]).__name__ == "Expr":
+        if tree.body and type(tree.body[-1]).__name__ == "Expr" and interactivity != "none":
             if not self._silenced(tree.body[-1]):
                 last = tree.body.pop()
+        if interactivity == "all":
+            tree.body = [_shown(node) for node in tree.body]
         if tree.body or last is None:
             self.body = compile(tree, self.filename, "exec", flags, True)
             flags |= self.body.co_flags & FUTURE_MASK
@@ -101,6 +107,18 @@ class Cell:
             if code.co_flags & COROUTINE:
                 value = await value
         return self.last is not None, value
+
+
+def _shown(node):
+    """A statement that also shows its value, if it is an expression."""
+    if type(node).__name__ != "Expr":
+        return node
+    import _ast
+
+    place = {name: getattr(node, name) for name in node._attributes}
+    function = _ast.Name("__show__", _ast.Load(), **place)
+    call = _ast.Call(function, [node.value], [], **place)
+    return _ast.Expr(call, **place)
 
 
 def is_blank(source):

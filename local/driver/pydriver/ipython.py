@@ -42,6 +42,7 @@ class ZMQInteractiveShell:
         self.displayhook = lambda value: self.shell.show(value, True)
         self.magics_manager = types.SimpleNamespace(magics={"line": {}, "cell": {}})
 
+    ast_node_interactivity = "last_expr"
     instance = staticmethod(lambda: get_ipython())
     initialized = staticmethod(lambda: True)
 

@@ -53,6 +53,7 @@ class Shell:
 
         ipython.instance.shell = display.shell = self
         builtins.display = display.display
+        builtins.__show__ = self._show_expression
         builtins.input = _unanswered("raw_input")
         builtins.exit = builtins.quit = _Exit()
         self.namespace.update(
@@ -74,7 +75,7 @@ class Shell:
         )
         self._unders = ["", "", ""]
         self.hidden = set(self.namespace)
-        sys.displayhook = lambda value: self.show(value, True)
+        sys.displayhook = self._show_expression
 
     # One run.
 
@@ -145,6 +146,10 @@ class Shell:
             self.show(value, True)
         ipython.instance.events.trigger("post_execute")
 
+    def _show_expression(self, value):
+        if value is not None:
+            self.show(value, True)
+
     def _new_cell(self, source):
         cell = cells.Cell(source, self.count)
         if len(self.cells) >= CELLS:
@@ -159,8 +164,9 @@ class Shell:
         return cell
 
     def _compile(self, cell):
+        interactivity = ipython.instance.ast_node_interactivity
         try:
-            cell.compile(self._flags)
+            cell.compile(self._flags, interactivity)
         except SyntaxError:
             from . import transform
 
@@ -170,7 +176,7 @@ class Shell:
                 raise
             cell.source = replaced
             try:
-                cell.compile(self._flags)
+                cell.compile(self._flags, interactivity)
             finally:
                 cell.source = source
         self._flags = cell.flags
