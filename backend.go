@@ -44,6 +44,8 @@ var backends = caddy.NewUsagePool()
 // backend is a source of sandboxes with the sessions in it, shared by all
 // handlers whose sandboxes are the same.
 type backend struct {
+	id     string // short name for operators; two may share it for a while
+	engine string // engineE2B or engineLocal
 	client *e2b.Client
 	server *local.Server // nil for E2B
 	pool   *session.Pool
@@ -90,7 +92,8 @@ func newBackend(ctx context.Context, spec backendSpec, limits session.Limits, lo
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{relay: newRelay(logger)}
+	fingerprint := spec.fingerprint(secret)
+	b := &backend{id: session.Short(spec.name(fingerprint, secret)), engine: spec.engine(), relay: newRelay(logger)}
 	log := b.relay.logger()
 	if b.client, b.server, err = spec.open(ctx, log); err != nil {
 		return nil, err
@@ -102,10 +105,11 @@ func newBackend(ctx context.Context, spec backendSpec, limits session.Limits, lo
 		Client:      b.client,
 		Limits:      limits,
 		Secret:      secret,
-		Fingerprint: spec.fingerprint(secret),
+		Fingerprint: fingerprint,
 		Remote:      spec.e2b != nil,
 		Logger:      log,
 	})
+	fleet.add(b)
 	return b, nil
 }
 
@@ -169,6 +173,13 @@ func (b *backend) drop(l *lease) {
 	if n := len(b.leases); n > 0 {
 		b.obey(b.leases[n-1])
 	}
+}
+
+// loaded is whether a configuration has the backend.
+func (b *backend) loaded() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.leases) > 0
 }
 
 func (b *backend) obey(l *lease) {

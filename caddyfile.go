@@ -109,11 +109,11 @@ func (c *CodeInterpreter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 func (c *CodeInterpreter) readSandbox(d *caddyfile.Dispenser) error {
 	var engine string
-	if err := readArg(d, "e2b|local", text(&engine, oneOf("e2b", "local"))); err != nil {
+	if err := readArg(d, "e2b|local", text(&engine, oneOf(engineE2B, engineLocal))); err != nil {
 		return err
 	}
 	c.Sandbox = new(Sandbox)
-	if engine == "local" {
+	if engine == engineLocal {
 		c.Sandbox.Local = new(Local)
 		return c.Sandbox.Local.readBlock(d)
 	}

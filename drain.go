@@ -81,6 +81,7 @@ func (d *drainage) exit(ctx context.Context) {
 // drain ends the sandboxes: idle ones at once, others when their request has
 // ended, until the process exits, and then all that do not outlive it.
 func (b *backend) drain(leaving context.Context) {
+	defer fleet.remove(b)
 	err := b.rest(leaving)
 	if leaving.Err() != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(leaving), exitTimeout)

@@ -67,23 +67,35 @@ func (s backendSpec) secret() ([]byte, error) {
 // fingerprint tells sandboxes of this backend from those of others that share
 // its account. It is stored with every sandbox and gives nothing away.
 func (s backendSpec) fingerprint(secret []byte) string {
-	parts := []string{"local"}
+	parts := []string{engineLocal}
 	if s.e2b != nil {
 		parts = s.e2b.parts()
 	}
-	sum := digest(parts...)
+	return keyed(secret, digest(parts...))
+}
+
+// name is what operators call the backend: its fingerprint, which they find in
+// the sandboxes of E2B too, and something alike for local ones.
+func (s backendSpec) name(fingerprint string, secret []byte) string {
+	if s.local != nil {
+		return keyed(secret, s.key())
+	}
+	return fingerprint
+}
+
+func keyed(secret []byte, sum [sha256.Size]byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write(sum[:])
 	return hex.EncodeToString(mac.Sum(nil)[:fingerprintSize])
 }
 
 func (s *e2bSpec) parts() []string {
-	return []string{"e2b", s.apiURL, s.domain, s.sandboxURL, s.template, strconv.FormatBool(s.internet)}
+	return []string{engineE2B, s.apiURL, s.domain, s.sandboxURL, s.template, strconv.FormatBool(s.internet)}
 }
 
 func (s *localSpec) parts() []string {
 	return append([]string{
-		"local", s.python,
+		engineLocal, s.python,
 		strconv.FormatInt(s.memory, 10), strconv.FormatInt(s.disk, 10), strconv.Itoa(s.processes),
 		strconv.Itoa(s.warm), strconv.FormatInt(s.maxRead, 10),
 	}, s.preload...)

@@ -44,6 +44,12 @@ type localSpec struct {
 	preload               []string
 }
 
+// The kinds of backends, as the option sandbox has them.
+const (
+	engineE2B   = "e2b"
+	engineLocal = "local"
+)
+
 // hostedDomains are E2B's own, where nothing works without a key.
 var hostedDomains = []string{"e2b.app", "e2b.dev"}
 
@@ -145,6 +151,13 @@ func (l *Local) spec(maxRead int64) (*localSpec, error) {
 		warm:      orSet(l.Warm, defaultWarm),
 		preload:   l.Preload,
 	}, err
+}
+
+func (s backendSpec) engine() string {
+	if s.local != nil {
+		return engineLocal
+	}
+	return engineE2B
 }
 
 // defaultMax is how many sandboxes there may be when nothing is configured.

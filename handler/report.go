@@ -24,6 +24,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
 // Outcomes of a request with the tool, as metrics, logs and placeholders have
@@ -57,17 +59,12 @@ type tokens struct {
 	Completion float64 `json:"completion_tokens"`
 }
 
-// hashLength is how much of a key is shown: enough to tell callers apart.
-const hashLength = 12
-
-func short(key string) string { return key[:min(hashLength, len(key))] }
-
 // tell reports the request: in the access log, in placeholders and in metrics.
 func (x *exchange) tell() {
 	rep := &x.report
 	if x.handle != nil {
-		session, caller := x.handle.Keys()
-		rep.session, rep.identity = short(session), short(caller)
+		key, caller := x.handle.Keys()
+		rep.session, rep.identity = session.Short(key), session.Short(caller)
 	}
 	if len(x.usage) > 0 {
 		// A usage of another form counts as none.
