@@ -16,7 +16,6 @@
 package local
 
 import (
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -109,11 +108,4 @@ func proportional(b *testing.B, pid int) (pss, rss int64) {
 		}
 	}
 	return pss, rss
-}
-
-func (c *client) remove(b *box) {
-	c.t.Helper()
-	if status, text := c.call(c.t.Context(), nil, "DELETE", "/sandboxes/"+b.ID, nil); status != http.StatusNoContent {
-		c.t.Fatalf("delete: %d %s", status, text)
-	}
 }

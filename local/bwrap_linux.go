@@ -29,7 +29,7 @@ const (
 	fdSeccomp
 	fdInfo
 	fdPayload
-	fdFirstFile // one for each of sandboxFiles
+	fdFirstFile // one for each of sandboxFiles, then the seed's
 )
 
 // sandboxFiles are the files of /etc that a sandbox gets instead of the host's.
@@ -96,6 +96,16 @@ func bwrapArgs(py *interpreter, l limits) []string {
 	return a
 }
 
+// seedArgs returns the arguments for a file that the sandbox begins with; they
+// follow the others.
+func seedArgs(seed *seedFile) []byte {
+	fd := strconv.Itoa(fdFirstFile + len(sandboxFiles))
+	return joinArgs([]string{"--perms", "0755", "--dir", filepath.Dir(seed.path), "--perms", "0644", "--file", fd, seed.path})
+}
+
+// joinArgs puts arguments into the form that --args reads.
+func joinArgs(args []string) []byte { return []byte(strings.Join(args, "\x00") + "\x00") }
+
 // systemLinks mirrors how the host has /bin, /lib and their like: as links into
 // /usr, or as directories of their own.
 func systemLinks() []string {
@@ -132,7 +142,7 @@ func environment(py *interpreter) [][2]string {
 		{"SHELL", "/bin/bash"},
 		{"LANG", "C.UTF-8"},
 		{"TERM", "dumb"},
-		{"MPLCONFIGDIR", "/tmp/.matplotlib"},
+		{"MPLCONFIGDIR", fontsDir},
 		{"XDG_CACHE_HOME", "/tmp/.cache"},
 	}
 	// Each thread of these takes address space and one of the sandbox's processes.

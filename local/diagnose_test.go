@@ -55,19 +55,3 @@ func TestFailedStartNamesReasonAndCure(t *testing.T) {
 		t.Errorf("explained: %v", err)
 	}
 }
-
-func TestMissingBubblewrapIsAnErrorThatSaysSo(t *testing.T) {
-	t.Setenv("PATH", "/nonexistent")
-	_, err := New(t.Context(), Config{})
-	if err == nil || !strings.Contains(err.Error(), "bwrap not found in PATH: install bubblewrap") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestConfigurationOutOfBoundsIsAnError(t *testing.T) {
-	for _, cfg := range []Config{{Memory: 1}, {Disk: 1}, {Processes: 1}, {Warm: -1}, {MaxRead: -1}} {
-		if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the least is") {
-			t.Errorf("%+v: %v", cfg, err)
-		}
-	}
-}

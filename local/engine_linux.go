@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -37,6 +38,13 @@ type engine struct {
 	args    []byte // bubblewrap's, NUL-separated
 	seccomp []byte
 	thread  *thread
+	seed    atomic.Pointer[seedFile] // nil: none
+}
+
+// String says what holds the code, for logs.
+func (e *engine) String() string {
+	v := e.py.Version
+	return fmt.Sprintf("bubblewrap (%s), python %d.%d.%d (%s)", e.bwrap, v[0], v[1], v[2], e.py.Executable)
 }
 
 // newEngine finds what a sandbox consists of. It starts none.
@@ -62,8 +70,7 @@ func newEngine(ctx context.Context, pythonOption string, l limits) (*engine, err
 	if err != nil {
 		return nil, err
 	}
-	args := strings.Join(bwrapArgs(py, l), "\x00") + "\x00"
-	return &engine{bwrap: bwrap, py: py, limits: l, args: []byte(args), seccomp: filter, thread: newThread()}, nil
+	return &engine{bwrap: bwrap, py: py, limits: l, args: joinArgs(bwrapArgs(py, l)), seccomp: filter, thread: newThread()}, nil
 }
 
 // close ends the thread that sandboxes hang on. All of them must have ended.

@@ -21,10 +21,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
 )
 
 // engine does not exist here: bubblewrap is Linux's.
-type engine struct{}
+type engine struct{ seed atomic.Pointer[seedFile] }
+
+func (*engine) String() string { return "none" }
 
 func newEngine(context.Context, string, limits) (*engine, error) {
 	return nil, errors.New("sandboxes on this machine need Linux: use sandbox e2b")

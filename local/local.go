@@ -123,6 +123,10 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s.work.Go(s.watchdog)
 	s.fillWarm()
+	if cfg.Warm > 0 {
+		s.work.Go(s.learnFonts)
+	}
+	s.log.Info("code runs on this machine", zap.String("engine", s.engine.String()))
 	return s, nil
 }
 

@@ -17,6 +17,7 @@ package local
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,6 +50,10 @@ func (p *plumbing) open(e *engine) (err error) {
 	contents := [][]byte{e.args, e.seccomp, nil, e.py.Code}
 	for _, file := range sandboxFiles {
 		contents = append(contents, []byte(file.text))
+	}
+	if seed := e.seed.Load(); seed != nil {
+		contents[0] = append(slices.Clip(e.args), seedArgs(seed)...)
+		contents = append(contents, seed.content)
 	}
 	for i, content := range contents {
 		var file *os.File

@@ -139,6 +139,14 @@ func (c *client) create(body map[string]any) *box {
 	return &b
 }
 
+// remove ends a sandbox.
+func (c *client) remove(b *box) {
+	c.t.Helper()
+	if status, text := c.call(c.t.Context(), nil, "DELETE", "/sandboxes/"+b.ID, nil); status != http.StatusNoContent {
+		c.t.Fatalf("delete: %d %s", status, text)
+	}
+}
+
 // outcome is what one execution said.
 type outcome struct {
 	Count                  int

@@ -175,3 +175,20 @@ func TestPreloadedModulesAreThere(t *testing.T) {
 	c := newClient(t, newServer(t, Config{Preload: []string{"fractions", "nosuchmodule"}}))
 	c.want(c.create(nil), "import sys; 'fractions' in sys.modules", "True")
 }
+
+func TestFontsAreFoundOnceForAllSandboxes(t *testing.T) {
+	s := newServer(t, Config{Warm: 1})
+	for deadline := time.Now().Add(20 * time.Second); s.engine.seed.Load() == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no list of fonts; is matplotlib installed? (apt install python3-matplotlib)")
+		}
+	}
+	c := newClient(t, s)
+	c.create(nil) // that was there before the list was
+	c.want(c.create(nil), `
+import glob, os
+[path] = glob.glob('/tmp/.matplotlib/fontlist-*.json')
+before = os.stat(path).st_mtime_ns
+import matplotlib.font_manager
+os.stat(path).st_mtime_ns == before`, "True")
+}
