@@ -88,6 +88,7 @@ type peer struct {
 	name    string
 	command func(upstream string) gateway.Command
 	header  func(upstream string) http.Header // that its requests need
+	streams bool                              // whether it can be compared on streams
 }
 
 // setUp starts the peers. caddy is the binary to measure.

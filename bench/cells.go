@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/gateway"
@@ -156,7 +157,8 @@ func chat(id, title string, c load.Chat, conns int, metrics ...metric) func(cont
 	return func(ctx context.Context, b *bench) ([]report.Row, error) {
 		request := load.ChatRequest(c, "bench-key")
 		arms := b.trio(same(conns, request))
-		for _, p := range b.peers {
+		peers := slices.DeleteFunc(slices.Clone(b.peers), func(p peer) bool { return c.Stream && !p.streams })
+		for _, p := range peers {
 			arms = append(arms, arm(p.name, p.command(b.caddy.Upstream), same(conns, request.With(p.header(b.caddy.Upstream)))))
 		}
 		rounds, err := measure.Compare(ctx, b.pace, arms)
@@ -164,7 +166,7 @@ func chat(id, title string, c load.Chat, conns int, metrics ...metric) func(cont
 			return nil, err
 		}
 		rows := apply(metrics, id, title, rounds)
-		for _, p := range b.peers {
+		for _, p := range peers {
 			rows = append(rows, p.row(id, title, rounds))
 		}
 		return rows, nil

@@ -31,6 +31,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -202,12 +203,17 @@ func (o options) soak(ctx context.Context, stdout, stderr io.Writer) error {
 	return o.write(b.report("soak", rows), stdout)
 }
 
-// fillDoc puts the results of the table and of the soak into the page.
+// fillDoc puts the results of the table and of the soak, as far as there are
+// any, into the page, and their JSON and SVG beside it.
 func (o options) fillDoc() error {
+	filled := false
 	for name, file := range map[string]string{"table": "performance", "soak": "performance-soak"} {
 		r, err := report.Read(filepath.Join(o.out, name+".json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
-			return fmt.Errorf("run %q first: %w", name, err)
+			return err
 		}
 		if err := r.FillDocFile(o.doc, name); err != nil {
 			return err
@@ -215,6 +221,10 @@ func (o options) fillDoc() error {
 		if err := r.WriteFiles(filepath.Dir(o.doc), file); err != nil {
 			return err
 		}
+		filled = true
+	}
+	if !filled {
+		return fmt.Errorf("no results in %s: run the table or the soak first, or name their directory with -out", o.out)
 	}
 	return nil
 }

@@ -60,10 +60,11 @@ http {
 func (o options) peers() []peer {
 	var peers []peer
 	if o.nginx != "" {
-		peers = append(peers, peer{"nginx", o.nginxCommand, func(string) http.Header { return nil }})
+		peers = append(peers, peer{"nginx", o.nginxCommand, func(string) http.Header { return nil }, true})
 	}
 	if o.portkey != "" {
-		peers = append(peers, peer{"portkey", o.portkeyCommand, portkeyHeader})
+		// Streams fail in version 1.15.2 with Node 20: "TypeError: immutable".
+		peers = append(peers, peer{"portkey", o.portkeyCommand, portkeyHeader, false})
 	}
 	return peers
 }

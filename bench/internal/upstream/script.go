@@ -46,10 +46,11 @@ func (s Script) Model() string {
 }
 
 // parseScript reads the script and the stream field from the start of a body,
-// where the load generator puts them.
+// where the load generator puts them. Within strings the name of the field
+// would have other quotes.
 func parseScript(head []byte) (s Script, stream bool, err error) {
 	_, rest, found := bytes.Cut(head, []byte(`"model":"`))
-	model, after, whole := bytes.Cut(rest, []byte(`"`))
+	model, _, whole := bytes.Cut(rest, []byte(`"`))
 	if !found || !whole {
 		return s, false, fmt.Errorf("no model in the first %d bytes of the body", len(head))
 	}
@@ -62,7 +63,7 @@ func parseScript(head []byte) (s Script, stream bool, err error) {
 			return s, false, fmt.Errorf("model %q: %w", model, err)
 		}
 	}
-	return s, bytes.HasPrefix(after, []byte(`,"stream":true`)), nil
+	return s, bytes.Contains(head, []byte(`"stream":true`)), nil
 }
 
 func (s *Script) set(field string) (err error) {
