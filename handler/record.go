@@ -83,17 +83,24 @@ func describe(r *e2b.Result) string {
 			break
 		}
 	}
-	for _, image := range []struct{ kind, data string }{
-		{"image/png", r.PNG}, {"image/jpeg", r.JPEG}, {"application/pdf", r.PDF},
+	for _, file := range []struct {
+		kind string
+		size int
+	}{
+		{"image/png", decodedSize(r.PNG)}, {"image/jpeg", decodedSize(r.JPEG)}, {"application/pdf", decodedSize(r.PDF)}, {"image/svg+xml", len(r.SVG)},
 	} {
-		if image.data != "" {
-			lines = append(lines, fmt.Sprintf("[%s, %d bytes]", image.kind, base64.StdEncoding.DecodedLen(len(image.data))-strings.Count(image.data[max(0, len(image.data)-2):], "=")))
+		if file.size > 0 {
+			lines = append(lines, fmt.Sprintf("[%s, %d bytes]", file.kind, file.size))
 		}
 	}
-	if r.SVG != "" {
-		lines = append(lines, fmt.Sprintf("[image/svg+xml, %d bytes]", len(r.SVG)))
-	}
 	return strings.Join(lines, "\n")
+}
+
+// decodedSize returns how many bytes there are in base64, which may be broken
+// into lines.
+func decodedSize(s string) int {
+	s = strings.TrimRight(s, "=\n")
+	return base64.RawStdEncoding.DecodedLen(len(s) - strings.Count(s, "\n"))
 }
 
 const tracebackHead = "Traceback (most recent call last)"
@@ -104,22 +111,28 @@ const tracebackHead = "Traceback (most recent call last)"
 func traceback(ev e2b.Event) string {
 	s := wire.CleanText(ev.Traceback)
 	if i := strings.Index(s, tracebackHead); i >= 0 {
-		s = tracebackHead + ":\n" + strings.TrimLeft(s[i+len(tracebackHead):], "\n")
+		s = tracebackHead + ":\n" + strings.TrimLeft(s[i+len(tracebackHead):], ":\n")
 	}
 	name, value := wire.CleanText(ev.Name), wire.CleanText(ev.Value)
-	end := name + ": " + value
-	switch {
-	case value == "":
-		end = name
-	case strings.Contains(s, value):
-		end = ""
-	case name == "SyntaxError" && s != "": // the value has the name of a file that nobody knows
-		end = ""
-	}
-	if end != "" && !strings.Contains(s, end) {
-		s = strings.TrimRight(s, "\n") + "\n" + end
+	if !tells(s, name) {
+		s = strings.TrimRight(s, "\n") + "\n" + name
+		if value != "" {
+			s += ": " + value
+		}
 	}
 	return strings.Trim(s, "\n")
+}
+
+// tells says whether a traceback has a line with the name of the error. What
+// follows there may differ from the error's value: that of a SyntaxError also
+// has the name of a file that nobody knows.
+func tells(traceback, name string) bool {
+	for line := range strings.Lines(traceback) {
+		if rest, ok := strings.CutPrefix(line, name); ok && (strings.TrimSpace(rest) == "" || rest[0] == ':') {
+			return true
+		}
+	}
+	return false
 }
 
 // content returns the result of a run for the model: never empty, and short
