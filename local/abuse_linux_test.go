@@ -16,6 +16,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -176,6 +177,21 @@ func TestLostKernelSaysThatMemoryWasTheReason(t *testing.T) {
 		t.Errorf("got %v", o)
 	}
 	c.want(b, "'hoard' in globals()", "False")
+}
+
+func TestForksThatShareMemoryAreCountedOnce(t *testing.T) {
+	c := newClient(t, newServer(t, Config{Memory: 256 << 20}))
+	c.want(c.create(nil), `
+import os, time
+data = bytearray(b"x") * (100 << 20)
+children = []
+for _ in range(6):
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(3 * `+fmt.Sprint(watchInterval.Seconds())+`)
+        os._exit(7)
+    children.append(pid)
+[os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]`, "[7, 7, 7, 7, 7, 7]")
 }
 
 func TestInterruptKeepsState(t *testing.T) {

@@ -41,11 +41,15 @@ func (p *process) usage() usage {
 			most, u.largest = m.private+m.mapped, pid
 		}
 	}
-	// Memory shared without a file belongs to no process: it may have been
-	// touched and then left out of each one's resident set. To look for it takes
-	// reading the list of mappings, which is done where it could matter.
+	// These sums are quick and say too much and too little: after a fork the
+	// same page counts twice, and memory shared without a file belongs to no
+	// process, which may have touched it and left it out of its resident set. The
+	// exact numbers are slow, and looked for where they could matter.
 	if u.memory+mapped > p.memory {
-		u.memory += sharedMemory(inside)
+		u.memory = sharedMemory(inside)
+		for _, pid := range inside {
+			u.memory += proportionalMemory(pid)
+		}
 	}
 	u.files = p.files()
 	return u
@@ -103,6 +107,22 @@ func memoryOf(pid int) held {
 	}
 	page := int64(os.Getpagesize())
 	return held{private: (resident - shared) * page, mapped: (size - data) * page}
+}
+
+// proportionalMemory returns the private memory of a process, pages that it shares
+// with its forks divided among them.
+func proportionalMemory(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return memoryOf(pid).private // the next best, or nothing when it has ended
+	}
+	for line := range strings.Lines(string(text)) {
+		var kilobytes int64
+		if _, err := fmt.Sscanf(line, "Pss_Anon: %d kB", &kilobytes); err == nil {
+			return kilobytes << 10
+		}
+	}
+	return memoryOf(pid).private // a kernel before 5.9
 }
 
 // sharedMemory adds up the shared anonymous mappings of processes, each once. The
