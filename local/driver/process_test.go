@@ -107,6 +107,18 @@ func TestLateInterruptsHarmNothing(t *testing.T) {
 	}
 }
 
+func TestSupervisorIsNotInterrupted(t *testing.T) {
+	p := start(t)
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.value("import signal, subprocess, sys\n" +
+		"signal.getsignal(signal.SIGINT) is not signal.SIG_IGN, " +
+		"subprocess.run([sys.executable, '-c', 'import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)'], capture_output=True).stdout"); got != "(True, b'False\\n')" {
+		t.Errorf("kernel and its programs have %s", got)
+	}
+}
+
 func TestKillEndsCodeThatIgnoresInterrupts(t *testing.T) {
 	p := start(t)
 	run := p.begin("c", "import signal, os\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nx = 1\n"+

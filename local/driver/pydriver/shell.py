@@ -89,22 +89,17 @@ class Shell:
         environment = _Environment(command["env_vars"])
         self._begin(source)
         error = self._guarded(self._run, source, command["language"])
-        status = 0
+        if self.link.in_child:
+            return 0 if error is None else self._end_child(error)
         if error is None:
             self._reserve.fill()
-        else:
-            if self.link.in_child:
-                return self._end_child(error)
-            status = 1
-            if isinstance(error, MemoryError):
-                self._reserve.release()
-            self._report_safely(error)
-        error = self._guarded(self.show_figures)
-        if error is not None:
-            self._report_safely(error)
+        elif isinstance(error, MemoryError):
+            self._reserve.release()
+        self._report_safely(error)
+        self._report_safely(self._guarded(self.show_figures))
         self._guarded(ipython.instance.events.trigger, "post_run_cell", None)
         environment.restore()
-        return status
+        return 0
 
     def _begin(self, source):
         self.count += 1
@@ -272,7 +267,7 @@ class Shell:
         self.link.event({"type": "error", "name": name, "value": value, "traceback": traceback})
 
     def _report_safely(self, error):
-        if self._guarded(self.report, error) is not None:
+        if error is not None and self._guarded(self.report, error) is not None:
             # The report itself was interrupted, or memory is short.
             name = type(error).__name__
             self.link.event({"type": "error", "name": name, "value": "", "traceback": name})

@@ -50,8 +50,11 @@ _RESTARTED = {
 def main():
     """Runs the supervisor until its input ends."""
     commands, events = _take_over_descriptors()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+    # Interrupts come as commands; a terminal's is for the gateway, which ends
+    # its sandboxes in its own order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         Supervisor(commands, events).run()
     except BaseException:
