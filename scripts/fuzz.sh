@@ -10,11 +10,11 @@ count=0
 while IFS=: read -r file _ declaration; do
 	target=${declaration#func }
 	target=${target%%(*}
-	package=./$(dirname "$file")
+	package=${file%/*}
 	count=$((count + 1))
 	echo "fuzz: $target in $package for $time"
 	go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package" </dev/null || failed+=("$package $target")
-done < <(git grep -n --untracked -E '^func Fuzz[A-Za-z0-9_]+\(' -- '*_test.go' | sort)
+done < <(grep -rnE --include='*_test.go' --exclude-dir=node_modules '^func Fuzz[A-Za-z0-9_]+\(' . | sort)
 
 echo "$((count - ${#failed[@]})) fuzz targets passed, ${#failed[@]} failed${failed[0]:+: ${failed[*]}}"
 [ "$count" -gt 0 ] && [ ${#failed[@]} -eq 0 ]
