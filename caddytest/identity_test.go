@@ -70,8 +70,8 @@ func TestSessionsBelongToTheUser(t *testing.T) {
 		t.Error("a user with two keys is two callers")
 	}
 	u.asked()
-	if a := g.client("Authorization", "Basic bm9ib2R5Og==").ask(run("print(1)")); a.status != http.StatusUnauthorized || len(u.asked()) != 0 {
-		t.Errorf("status %d for nobody", a.status)
+	if a := g.client("Authorization", "Basic YWxpY2U6d3Jvbmc=").ask(run("print(1)")); a.status != http.StatusUnauthorized || len(u.asked()) != 0 {
+		t.Errorf("status %d with a wrong password", a.status)
 	}
 }
 

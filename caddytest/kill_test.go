@@ -25,7 +25,7 @@ import (
 
 func (p process) kill(t *testing.T) {
 	t.Helper()
-	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH { //nolint:errorlint // it is never wrapped
+	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 		t.Errorf("killing %v: %v", p, err)
 	}
 }

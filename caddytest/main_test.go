@@ -26,11 +26,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/goleak"
 
-	_ "github.com/caddy-code-interpreter/caddy-code-interpreter"
+	"github.com/caddyserver/caddy/v2"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
+	_ "github.com/caddy-code-interpreter/caddy-code-interpreter"
 )
 
 // patience is how long a test waits for what must happen. What takes longer

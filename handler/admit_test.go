@@ -15,6 +15,7 @@
 package handler_test
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -74,9 +75,7 @@ func TestOfferAlways(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, always, func(f *fixture) {
 				fields := map[string]any{"tools": nil}
-				for name, value := range c.fields {
-					fields[name] = value
-				}
+				maps.Copy(fields, c.fields)
 				f.upstream.then(says("hello"))
 				f.post(ask(fields)).says(t, "stop", "hello")
 				a := f.upstream.asked()[0]

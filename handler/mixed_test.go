@@ -15,6 +15,7 @@
 package handler_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -28,9 +29,7 @@ var weather = map[string]any{"type": "function", "function": map[string]any{"nam
 // mixed is a request with the tool and one of the client.
 func mixed(fields map[string]any) map[string]any {
 	all := map[string]any{"tools": []any{map[string]any{"type": "code_interpreter"}, weather}}
-	for name, value := range fields {
-		all[name] = value
-	}
+	maps.Copy(all, fields)
 	return all
 }
 
@@ -129,9 +128,7 @@ func TestHiddenCallIsRememberedForItsOwnConversationOnly(t *testing.T) {
 				}
 				time.Sleep(c.wait)
 				fields := map[string]any{"messages": conversation}
-				for name, value := range c.second {
-					fields[name] = value
-				}
+				maps.Copy(fields, c.second)
 				if got := resume(t, f, fields, "Authorization", c.key); got != c.hit {
 					t.Errorf("put back: %v, want %v", got, c.hit)
 				}

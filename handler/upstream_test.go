@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -247,9 +248,7 @@ func (t turn) message() map[string]any {
 	if len(t.calls) > 0 {
 		m["tool_calls"] = t.toolCalls()
 	}
-	for name, value := range t.extra {
-		m[name] = value
-	}
+	maps.Copy(m, t.extra)
 	return m
 }
 
