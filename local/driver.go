@@ -78,7 +78,7 @@ type deadlineWriter interface {
 	SetWriteDeadline(time.Time) error
 }
 
-// newDriver starts reading. listen returns when the other side is gone.
+// newDriver returns a driver over the two pipes; listen has to run.
 func newDriver(in deadlineWriter, out io.Reader) *driver {
 	return &driver{
 		in:      in,

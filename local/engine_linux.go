@@ -152,6 +152,9 @@ func (e *engine) run(p *process) error {
 	}
 	if err := e.thread.do(p.cmd.Start); err != nil {
 		releaseUID(p.uid)
+		if p.uid != 0 {
+			return fmt.Errorf("starting bwrap as user %d: %w", p.uid, err)
+		}
 		return fmt.Errorf("starting bwrap: %w", err)
 	}
 	return nil
