@@ -131,16 +131,7 @@ func (s backendSpec) open(ctx context.Context, logger *zap.Logger) (*e2b.Client,
 	}
 	ctx, cancel := context.WithTimeout(ctx, selfTestTimeout)
 	defer cancel()
-	server, err := local.New(ctx, local.Config{
-		Python:    s.local.python,
-		Memory:    s.local.memory,
-		Disk:      s.local.disk,
-		Processes: s.local.processes,
-		Warm:      s.local.warm,
-		Preload:   s.local.preload,
-		MaxRead:   s.local.maxRead,
-		Logger:    logger,
-	})
+	server, err := local.New(ctx, s.local.config("", logger))
 	if err != nil {
 		return nil, nil, err
 	}

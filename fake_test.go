@@ -17,7 +17,6 @@ package codeinterpreter
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -32,8 +31,21 @@ type fakeE2B struct {
 	created chan string // ids in order of creation
 	deleted chan string // ids in order of deletion
 
-	mu   sync.Mutex
-	live map[string]bool
+	// output is what programs print, in lines of the protocol, unless answers
+	// says it for each. Set both before the first request.
+	output  []string
+	answers func(code string) []string
+
+	mu      sync.Mutex
+	live    map[string]bool
+	refusal int // answered to creations instead of a sandbox
+}
+
+// refuse has every creation fail with a status.
+func (f *fakeE2B) refuse(status int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refusal = status
 }
 
 func newFakeE2B(t *testing.T) *fakeE2B {
@@ -44,16 +56,8 @@ func newFakeE2B(t *testing.T) *fakeE2B {
 	mux.HandleFunc("POST /sandboxes/{id}/timeout", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("DELETE /sandboxes/{id}", f.delete)
 	mux.HandleFunc("GET /v2/sandboxes", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[]") })
-	mux.HandleFunc("POST /execute", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		for _, line := range []string{
-			`{"type": "number_of_executions", "execution_count": 1}`,
-			`{"type": "stdout", "text": "ok\n", "timestamp": "0"}`,
-			`{"type": "end_of_execution"}`,
-		} {
-			fmt.Fprintln(w, line)
-		}
-	})
+	mux.HandleFunc("POST /execute", f.execute)
+	f.output = []string{`{"type": "stdout", "text": "ok\n", "timestamp": "0"}`}
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(f.Close)
 	return f
@@ -62,11 +66,34 @@ func newFakeE2B(t *testing.T) *fakeE2B {
 func (f *fakeE2B) create(w http.ResponseWriter, _ *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.refusal != 0 {
+		w.WriteHeader(f.refusal)
+		return
+	}
 	id := fmt.Sprintf("sandbox%d", len(f.live))
 	f.live[id] = true
 	w.WriteHeader(http.StatusCreated)
 	fmt.Fprintf(w, `{"sandboxID": %q}`, id)
 	f.created <- id
+}
+
+func (f *fakeE2B) execute(w http.ResponseWriter, r *http.Request) {
+	var program struct {
+		Code string `json:"code"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&program); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	output := f.output
+	if f.answers != nil {
+		output = f.answers(program.Code)
+	}
+	fmt.Fprintln(w, `{"type": "number_of_executions", "execution_count": 1}`)
+	for _, line := range output {
+		fmt.Fprintln(w, line)
+	}
+	fmt.Fprintln(w, `{"type": "end_of_execution"}`)
 }
 
 func (f *fakeE2B) delete(w http.ResponseWriter, r *http.Request) {

@@ -20,6 +20,8 @@ import (
 	"net/url"
 	"strings"
 
+	"go.uber.org/zap"
+
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/local"
 )
@@ -151,6 +153,22 @@ func (l *Local) spec(maxRead int64) (*localSpec, error) {
 		warm:      orSet(l.Warm, defaultWarm),
 		preload:   l.Preload,
 	}, err
+}
+
+// config is what the server of local sandboxes needs, with the key that it asks
+// its clients for.
+func (l *localSpec) config(key string, logger *zap.Logger) local.Config {
+	return local.Config{
+		Python:    l.python,
+		Memory:    l.memory,
+		Disk:      l.disk,
+		Processes: l.processes,
+		Warm:      l.warm,
+		Preload:   l.preload,
+		MaxRead:   l.maxRead,
+		APIKey:    key,
+		Logger:    logger,
+	}
 }
 
 func (s backendSpec) engine() string {
