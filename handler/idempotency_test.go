@@ -15,102 +15,165 @@
 package handler_test
 
 import (
+	"context"
 	"net/http"
-	"sync"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
-// once are the headers of a request that may be sent again.
-func once(key string) []string {
-	return []string{"Authorization", "Bearer sk-1", "Idempotency-Key", key}
+// once is what a client sends with a request that it may repeat.
+func once(more ...string) []string {
+	return append([]string{"Idempotency-Key", "k", "Authorization", "Bearer sk-a"}, more...)
 }
 
-func TestRepeatedRequestWaitsForTheFirstAndRunsNothing(t *testing.T) {
+// rans checks how many programs ran.
+func (f *fixture) rans(n int) {
+	f.t.Helper()
+	if ran := f.sandboxes.ran(); len(ran) != n {
+		f.t.Errorf("%d programs ran, want %d: %q", len(ran), n, ran)
+	}
+}
+
+func TestRepeatedRequestGetsTheSameAnswer(t *testing.T) {
 	inBubble(t, nil, func(f *fixture) {
-		f.upstream.then(runs("sleep 10s"), says("done"))
-		var answers [3]*response
-		var wg sync.WaitGroup
-		for i := range answers {
-			wg.Go(func() { answers[i] = f.post(ask(nil), once("waits")...) })
+		f.upstream.always = runsOnce("sleep 5s")
+		answers := make(chan *response, 3)
+		for range cap(answers) { // while it runs
+			go func() { answers <- f.post(ask(nil), once()...) }()
 		}
-		wg.Wait()
-		replayed := 0
-		for _, w := range answers {
+		body, replayed := "", 0
+		for range cap(answers) {
+			w := <-answers
 			w.says(t, "stop", "done")
-			if w.header.Get("Idempotent-Replayed") == "true" {
+			if body != "" && w.text() != body {
+				t.Errorf("another answer:\n%s\n%s", body, w.text())
+			}
+			body = w.text()
+			if w.header.Get("Idempotent-Replayed") != "" {
 				replayed++
 			}
 		}
+		time.Sleep(59 * time.Second) // and afterwards
+		if w := f.post(ask(nil), once()...); w.text() != body {
+			t.Errorf("another answer:\n%s\n%s", body, w.text())
+		}
 		if replayed != 2 {
-			t.Errorf("%d answers were given again, want 2", replayed)
+			t.Errorf("%d answers were given again", replayed)
 		}
-		f.upstream.wants(2)
-		if ran := f.sandboxes.ran(); len(ran) != 1 {
-			t.Errorf("programs that ran: %q", ran)
-		}
-	})
-}
-
-func TestAnswerIsGivenAgainForAMinute(t *testing.T) {
-	inBubble(t, nil, func(f *fixture) {
-		f.upstream.then(says("one"), says("two"))
-		f.post(ask(nil), once("minute")...).says(t, "stop", "one")
-		time.Sleep(59 * time.Second)
-		f.post(ask(nil), once("minute")...).says(t, "stop", "one")
+		f.rans(1)
 		time.Sleep(2 * time.Second)
-		f.post(ask(nil), once("minute")...).says(t, "stop", "two")
+		f.post(ask(nil), once()...).says(t, "stop", "done")
+		f.rans(2)
 	})
 }
 
-func TestKeyOfAnotherRequestIsRefused(t *testing.T) {
+func TestRequestsThatRepeatNothing(t *testing.T) {
+	for name, c := range map[string]struct{ one, other []string }{
+		"another key":        {once(), []string{"Idempotency-Key", "l", "Authorization", "Bearer sk-a"}},
+		"another caller":     {once(), []string{"Idempotency-Key", "k", "Authorization", "Bearer sk-b"}},
+		"another credential": {once(), once("Openai-Organization", "o")},
+		"nobody":             {[]string{"Idempotency-Key", "k"}, []string{"Idempotency-Key", "k"}},
+		"no key":             {[]string{"Authorization", "Bearer sk-a"}, []string{"Authorization", "Bearer sk-a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(f *fixture) {
+				f.upstream.always = runsOnce("say hi")
+				f.post(ask(nil), c.one...).says(t, "stop", "done")
+				f.post(ask(nil), c.other...).says(t, "stop", "done")
+				f.rans(2)
+			})
+		})
+	}
+	t.Run("another session of a placeholder", func(t *testing.T) {
+		edit := func(c *handler.Config, _ *session.Limits) { c.SessionID = "{http.request.header.X-Session}" }
+		inBubble(t, edit, func(f *fixture) {
+			f.upstream.always = runsOnce("say hi")
+			f.post(ask(nil), once("X-Session", "one")...).says(t, "stop", "done")
+			f.post(ask(nil), once("X-Session", "two")...).says(t, "stop", "done")
+			f.rans(2)
+		})
+	})
+}
+
+func TestKeyIsForOneRequest(t *testing.T) {
 	inBubble(t, nil, func(f *fixture) {
-		f.upstream.then(says("one"))
-		f.post(ask(nil), once("other")...).says(t, "stop", "one")
-		f.post(ask(map[string]any{"model": "n"}), once("other")...).refuses(t, http.StatusUnprocessableEntity, "another body")
+		f.upstream.always = runsOnce("say hi")
+		f.post(ask(nil), once()...).says(t, "stop", "done")
+		f.post(ask(map[string]any{"temperature": 1}), once()...).refuses(t, http.StatusUnprocessableEntity, "another body")
+		f.post(ask(nil), "Idempotency-Key", strings.Repeat("k", 256), "Api-Key", "a").refuses(t, http.StatusBadRequest, "255 bytes")
+		f.rans(1)
 	})
 }
 
 func TestStreamIsNotGivenAgain(t *testing.T) {
 	inBubble(t, nil, func(f *fixture) {
-		f.upstream.then(runs("sleep 10s"), says("done"))
+		f.upstream.always = runsOnce("sleep 5s")
+		ended := make(chan struct{})
 		body := ask(map[string]any{"stream": true})
-		var first *response
-		var wg sync.WaitGroup
-		wg.Go(func() { first = f.post(body, once("stream")...) })
+		go func() {
+			defer close(ended)
+			f.post(body, once()...).says(t, "stop", "done")
+		}()
 		synctest.Wait()
-		f.post(body, once("stream")...).refuses(t, http.StatusConflict, "streamed")
-		wg.Wait()
-		first.says(t, "stop", "done")
-		f.post(body, once("stream")...).refuses(t, http.StatusConflict, "streamed")
+		f.post(body, once()...).refuses(t, http.StatusConflict, "cannot be given again")
+		<-ended
+		f.rans(1)
 	})
 }
 
-func TestFailedRequestMayBeSentAgain(t *testing.T) {
+// What failed has not been done: the next request with the key does it.
+func TestFailureIsNotKept(t *testing.T) {
 	inBubble(t, nil, func(f *fixture) {
-		f.upstream.then(fails(http.StatusInternalServerError), says("done"))
-		if w := f.post(ask(nil), once("fails")...); w.status != http.StatusInternalServerError {
-			t.Fatalf("status %d", w.status)
-		}
-		f.post(ask(nil), once("fails")...).says(t, "stop", "done")
+		f.upstream.then(fails(http.StatusInternalServerError))
+		f.post(ask(nil), once()...).refuses(t, http.StatusInternalServerError, "of the upstream")
+		f.upstream.then(runs("say hi"), says("done"))
+		f.post(ask(nil), once()...).says(t, "stop", "done")
+		f.rans(1)
+	})
+	t.Run("while the next one waits", func(t *testing.T) {
+		inBubble(t, nil, func(f *fixture) {
+			f.upstream.then(after(time.Second, fails(http.StatusInternalServerError)))
+			first := make(chan *response, 1)
+			go func() { first <- f.post(ask(nil), once()...) }()
+			synctest.Wait()
+			f.upstream.then(runs("say hi"), says("done"))
+			f.post(ask(nil), once()...).says(t, "stop", "done")
+			(<-first).refuses(t, http.StatusInternalServerError, "of the upstream")
+			f.rans(1)
+		})
+	})
+	t.Run("after a panic", func(t *testing.T) {
+		inBubble(t, nil, func(f *fixture) {
+			f.upstream.then(func(http.ResponseWriter, *http.Request) error { panic("a bug behind us") })
+			func() {
+				defer func() { _ = recover() }()
+				f.post(ask(nil), once()...)
+			}()
+			f.upstream.then(runs("say hi"), says("done"))
+			f.post(ask(nil), once()...).says(t, "stop", "done")
+		})
 	})
 }
 
-func TestKeysOfStrangersNeverMeet(t *testing.T) {
-	for name, header := range map[string][]string{
-		"another caller":         {"Authorization", "Bearer sk-2", "Idempotency-Key", "strangers"},
-		"another credential":     append(once("strangers"), "Cookie", "a=b"),
-		"an anonymous caller":    {"Idempotency-Key", "strangers"},
-		"a key that is no other": once("strangers-2"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(f *fixture) {
-				f.upstream.then(says("one"), says("two"), says("three"))
-				f.post(ask(nil), once("strangers")...).says(t, "stop", "one")
-				f.post(ask(nil), header...).says(t, "stop", "two")
-				f.post(ask(map[string]any{"metadata": inSession("s")}), once("strangers")...).says(t, "stop", "three")
-			})
-		})
-	}
+func TestClientThatLeavesWhileItWaitsForAnAnswer(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.always = runsOnce("sleep 20s")
+		first := make(chan *response, 1)
+		go func() { first <- f.post(ask(nil), once()...) }()
+		synctest.Wait()
+		ctx, leave := context.WithTimeout(context.Background(), time.Second)
+		defer leave()
+		w := newResponse()
+		f.serve(w, request(ctx, w, ask(nil), once()...))
+		if took := time.Since(w.start); took != time.Second || w.status != 0 || w.err != nil {
+			t.Errorf("after %v status %d, error %v", took, w.status, w.err)
+		}
+		(<-first).says(t, "stop", "done")
+		f.rans(1)
+	})
 }
