@@ -90,7 +90,7 @@ func (a *Answer) Observe(c *Chunk) {
 		a.model = bytes.Clone(c.model.of(c.data))
 	}
 	for _, m := range c.delta {
-		if m.value == c.toolCalls || m.value == c.functionCall || m.is(c.data, "tool_calls") || m.is(c.data, "role") {
+		if m.is(c.data, "tool_calls") || m.value == c.functionCall || m.is(c.data, "role") {
 			continue
 		}
 		how := inPieces
@@ -141,7 +141,7 @@ func (a *Answer) Touched() []*Call {
 // Providers have dozens of them.
 var cutOffs = []string{
 	"length", "max_token", "limit", "exceeded", "insufficient", "abort", "cancel", "interrupt", "timeout", "error", "malformed",
-	"filter", "safety", "recitation", "refus", "guardrail", "blocklist", "prohibited", "spii", "toxic",
+	"filter", "safety", "recitation", "refus", "guardrail", "sensitive", "blocklist", "prohibited", "spii", "toxic",
 }
 
 // cutOff says whether a finish reason is one of those.

@@ -47,7 +47,8 @@ func (a *Assembler) addLegacy(raw []byte) {
 func (a *Assembler) place(f fragment) {
 	c := a.find(f)
 	if c == nil {
-		c = &Call{}
+		// A name alone may begin the next call or tell the last one's again.
+		c = &Call{again: f.id == "" && a.last != nil && a.last.Name == f.name}
 		a.calls = append(a.calls, c)
 	}
 	c.take(f)
@@ -68,10 +69,10 @@ func (a *Assembler) find(f fragment) *Call {
 	case f.id != "":
 		return a.findByID(f, here)
 	case f.name != "":
-		if here != nil && !a.had(here) && here.awaits(f) {
-			return here
+		if here == nil || a.had(here) || !here.awaits(f) || here.Name != "" && here.ended() && !f.says() {
+			return nil
 		}
-		return nil
+		return here
 	case here != nil:
 		return here
 	case a.last != nil && a.last.ended():

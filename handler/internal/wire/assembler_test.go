@@ -142,6 +142,22 @@ var identities = []struct {
 	{name: "nothing after the last call", turn: []string{
 		calling(piece("0", "a", "run_python", program("1"))), calling(piece("1", "", "", "")), calling(`{"index":2,"id":"x"}`),
 	}, calls: "a run_python", ran: []string{"1"}},
+	{name: "white space after the last call under another id", turn: []string{
+		calling(piece("0", "a", "run_python", program("1"))), calling(piece("0", "z", "", "\n")),
+	}, calls: "a run_python", ran: []string{"1"}},
+	{name: "the name once more after the call, no id", turn: []string{
+		calling(piece("0", "", "run_python", program("1"))), calling(piece("0", "", "run_python", "")),
+	}, calls: "? run_python", ran: []string{"1"}},
+	{name: "one index, no ids, calls in fragments", turn: []string{
+		calling(piece("0", "", "run_python", "")), calling(piece("0", "", "", `{"code":`)), calling(piece("0", "", "", `"1"}`)),
+		calling(piece("0", "", "run_python", "")), calling(piece("0", "", "", `{"code":`)), calling(piece("0", "", "", `"2"}`)),
+	}, calls: "? run_python, ? run_python", ran: []string{"1", "2"}},
+	{name: "a call without a function", turn: []string{
+		calling(`{"name":"run_python","arguments":{"code":"1"}}`), calling(`{"id":"b","type":"function","name":"run_python","arguments":"{\"code\":\"2\"}"}`),
+	}, calls: "? run_python, b run_python", ran: []string{"1", "2"}},
+	{name: "nulls in the call", turn: []string{
+		calling(`{"index":0,"id":"a","function":{"name":"run_python","arguments":null,"description":null},"extra_content":null,"name":null}`), calling(piece("0", "", "", program("1"))),
+	}, calls: "a run_python", ran: []string{"1"}},
 	{name: "an unopened index goes on with the open call", turn: []string{
 		calling(piece("0", "a", "run_python", `{"code":`)), calling(piece("1", "", "", `"1"}`)),
 	}, calls: "a run_python", ran: []string{"1"}},

@@ -34,6 +34,7 @@ type Call struct {
 	listed bool   // it has an index
 	custom bool   // it is of a custom tool
 	given  bool   // the id is one of ours
+	again  bool   // it began with the name of the call before and no id
 	extra  parts  // unknown members of the call
 	inner  parts  // unknown members of its function
 	echoed string // the name under which it goes back to the upstream
@@ -122,8 +123,8 @@ func firstByte(s string) byte {
 	return s[0]
 }
 
-// lastByte returns the last byte of the body of a string that stands for no
-// white space, 1 for none.
+// lastByte returns the last byte of the body of a string that is no white
+// space, 1 for none.
 func lastByte(body []byte) byte {
 	for {
 		n := len(body)
@@ -162,4 +163,6 @@ func (c *Call) pieces() [][]byte {
 
 // void says whether the call says nothing at all, as a fragment does that
 // some upstreams send after the last one.
-func (c *Call) void() bool { return c.Name == "" && !c.begun() }
+func (c *Call) void() bool {
+	return (c.Name == "" || c.again && c.ID == "") && c.object == nil && lastByte(c.args) == 1
+}

@@ -84,8 +84,10 @@ func (s *Stream) appendChoice(dst []byte, c *Chunk, e change) []byte {
 		switch {
 		case m.value == c.message:
 			delta()
-		case finish != "" && m.is(c.data, "finish_reason"):
-			dst = appendMember(dst, "finish_reason", []byte(finish))
+		case m.is(c.data, "finish_reason"):
+			if finish != "" {
+				dst = appendMember(dst, "finish_reason", []byte(finish))
+			}
 			finish = ""
 		case m.value == c.usage, m.is(c.data, "index"), m.is(c.data, "delta"), m.is(c.data, "message"):
 		default:
@@ -105,7 +107,7 @@ func (s *Stream) appendDelta(dst []byte, c *Chunk, e change) []byte {
 	for _, m := range c.delta {
 		switch {
 		case e.dropRole && m.value == c.role:
-		case m.value == c.functionCall, m.value == c.toolCalls:
+		case m.is(c.data, "function_call"), m.is(c.data, "tool_calls"):
 		default:
 			dst = appendRaw(dst, m.raw(c.data))
 		}

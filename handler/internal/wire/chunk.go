@@ -118,9 +118,11 @@ func (c *Chunk) parseChoice() {
 }
 
 // parseFinish reads a finish_reason. Upstreams that have none to tell send
-// null, or "", or what is no string.
+// null, "", "null", or what is no string.
 func (c *Chunk) parseFinish(v span) {
-	if body, ok := stringBody(v.of(c.data)); ok && len(body) > 0 {
+	c.odd = c.odd || c.finish.present()
+	c.finish = span{}
+	if body, ok := stringBody(v.of(c.data)); ok && len(body) > 0 && string(body) != "null" {
 		c.finish = v
 	} else {
 		c.odd = c.odd || v.present()

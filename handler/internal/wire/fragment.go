@@ -45,21 +45,27 @@ func readFragment(raw []byte) (fragment, bool) {
 	if !ok {
 		return f, false
 	}
+	var flat fragment // a function without one of its own, as Cloudflare has it
+	nested := false
 	for _, m := range list {
 		v := m.value.of(raw)
 		switch {
+		case isNull(v):
 		case m.is(raw, "index"):
 			f.index, f.listed = position(v)
 		case m.is(raw, "id"):
 			f.id = identity(v)
 		case m.is(raw, "type"):
 		case m.is(raw, "function"):
-			f.readFunction(v, "arguments")
+			nested = f.readFunction(v, "arguments") || nested
 		case m.is(raw, "custom"):
-			f.custom = f.readFunction(v, "input") || f.custom
-		default:
+			f.custom = f.readFunction(v, "input")
+		case !flat.readMember(m, raw, "arguments"):
 			f.extra.member(m.name.of(raw)).set(v)
 		}
+	}
+	if !nested && !f.custom {
+		f.name, f.args, f.object = flat.name, flat.args, flat.object
 	}
 	return f, true
 }
@@ -74,19 +80,27 @@ func (f *fragment) readFunction(raw []byte, arguments string) bool {
 		return false
 	}
 	for _, m := range list {
-		v := m.value.of(raw)
-		switch {
-		case m.is(raw, "name"):
-			f.name = cleanName(identity(v))
-		case m.is(raw, arguments):
-			if body, ok := stringBody(v); ok {
-				f.args = body
-			} else if !isNull(v) {
-				f.object = v
-			}
-		default:
+		if v := m.value.of(raw); !isNull(v) && !f.readMember(m, raw, arguments) {
 			f.inner.member(m.name.of(raw)).set(v)
 		}
+	}
+	return true
+}
+
+// readMember reads a member of function that is not null. It is false when
+// that is neither the name nor the arguments.
+func (f *fragment) readMember(m member, raw []byte, arguments string) bool {
+	switch v := m.value.of(raw); {
+	case m.is(raw, "name"):
+		f.name = cleanName(identity(v))
+	case m.is(raw, arguments):
+		if body, ok := stringBody(v); ok {
+			f.args = body
+		} else {
+			f.object = v
+		}
+	default:
+		return false
 	}
 	return true
 }

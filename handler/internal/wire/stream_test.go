@@ -30,6 +30,7 @@ var turns = []struct {
 	{"text", chunkOf(`{"role":"assistant","content":""}`, "null") + textChunk("a") + textChunk("b") + chunkOf(`{}`, `"stop"`) + streamEnd, clientView{text: "ab", finish: "stop"}},
 	{"finish_reason empty until the end", chunkOf(`{"role":"assistant","content":"a"}`, `""`) + chunkOf(`{"content":"b"}`, `""`) + chunkOf(`{}`, `"stop"`), clientView{text: "ab", finish: "stop"}},
 	{"finish_reason that is no string", chunkOf(`{"content":"a"}`, `false`) + chunkOf(`{"content":"b"}`, `"stop"`), clientView{text: "ab", finish: "stop"}},
+	{"finish_reason null in words", chunkOf(`{"content":"a"}`, `"null"`) + chunkOf(`{"content":"b"}`, `"stop"`), clientView{text: "ab", finish: "stop"}},
 	{"finish_reason never", textChunk("a") + streamEnd, clientView{text: "a", finish: "stop"}},
 	{"finish_reason twice", textChunk("a") + chunkOf(`{}`, `"stop"`) + chunkOf(`{}`, `"stop"`) + streamEnd, clientView{text: "a", finish: "stop"}},
 	{"text after the finish_reason", textChunk("a") + chunkOf(`{}`, `"stop"`) + textChunk("b") + streamEnd, clientView{text: "ab", finish: "stop"}},
