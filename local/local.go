@@ -13,10 +13,6 @@
 // limitations under the License.
 
 // Package e2b is a client of the E2B protocol: the control plane, which makes
-// Package local runs model-written Python on this machine, behind bubblewrap, a
-// system call filter and limits, and speaks the protocol of E2B: control plane
-// and data plane are one http.Handler, reached in process through Transport or
-// served on a port.
 package local
 
 import (
