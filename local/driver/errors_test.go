@@ -72,10 +72,10 @@ func TestTracebacks(t *testing.T) {
 				"ExceptionGroup: g (2 sub-exceptions)\n  | ValueError: 1\n  | ExceptionGroup: h (1 sub-exception)\n  |   | KeyError: 2",
 		},
 		{
-			"a lambda and a comprehension", "[(lambda q: q / 0)(i) for i in [1]]",
-			rule + head("ZeroDivisionError") + "Cell In[9], line 1\n----> 1 [(lambda q: q / 0)(i) for i in [1]]\n" +
-				"Cell In[9], line 1, in <listcomp>(.0)\n----> 1 [(lambda q: q / 0)(i) for i in [1]]\n" +
-				"Cell In[9], line 1, in <listcomp>.<lambda>(q)\n----> 1 [(lambda q: q / 0)(i) for i in [1]]\nZeroDivisionError: division by zero",
+			"a lambda and a generator", "list((lambda q: q / 0)(i) for i in [1])",
+			rule + head("ZeroDivisionError") + "Cell In[9], line 1\n----> 1 list((lambda q: q / 0)(i) for i in [1])\n" +
+				"Cell In[9], line 1, in <genexpr>(.0)\n----> 1 list((lambda q: q / 0)(i) for i in [1])\n" +
+				"Cell In[9], line 1, in <genexpr>.<lambda>(q)\n----> 1 list((lambda q: q / 0)(i) for i in [1])\nZeroDivisionError: division by zero",
 		},
 		{
 			"no message", "assert False",
@@ -115,7 +115,7 @@ func TestTracebackShowsLibrariesInOneLineEach(t *testing.T) {
 		t.Fatalf("error %+v", e)
 	}
 	for _, part := range []string{
-		"Cell In[1], line 2\n      1 import json\n----> 2 json.loads('{')\nFile /usr/lib/python3",
+		"Cell In[1], line 2\n      1 import json\n----> 2 json.loads('{')\nFile /usr/",
 		", in loads(s, cls, object_hook, parse_float, parse_int, parse_constant, object_pairs_hook, **kw)\n",
 	} {
 		if !strings.Contains(e.Traceback, part) {

@@ -16,7 +16,9 @@ package driver
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,7 +42,7 @@ const (
 var importPath string
 
 func TestMain(m *testing.M) {
-	out, err := exec.Command(python, "-I", "-c", "import matplotlib, pandas, PIL").CombinedOutput()
+	out, err := exec.CommandContext(context.Background(), python, "-I", "-c", "import matplotlib, pandas, PIL").CombinedOutput()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s needs matplotlib, pandas and Pillow for these tests:\n"+
 			"apt-get install python3-matplotlib python3-pandas python3-pil\n%v: %s", python, err, out)
@@ -128,7 +130,7 @@ func launch(t *testing.T) *program {
 		t.Fatal(err)
 	}
 	p := &program{t: t, home: home, lines: make(chan event, 1024)}
-	p.cmd = exec.Command(python, "-I", "-X", "utf8", "-c", boot, importPath)
+	p.cmd = exec.CommandContext(context.Background(), python, "-I", "-X", "utf8", "-c", boot, importPath)
 	p.cmd.Dir = home
 	p.cmd.Env = []string{
 		"PATH=/usr/bin:/bin", "HOME=" + home, "MPLCONFIGDIR=" + os.TempDir() + "/driver-mpl",
@@ -151,7 +153,9 @@ func launch(t *testing.T) *program {
 
 // stop ends the program by the end of its input, and waits for it.
 func (p *program) stop() {
-	p.stdin.Close()
+	if err := p.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		p.t.Error(err)
+	}
 	done := make(chan error, 1)
 	go func() {
 		// Until the reader has seen the end: Wait closes the pipe.
@@ -168,9 +172,8 @@ func (p *program) stop() {
 			p.t.Errorf("the program ended with %v", err)
 		}
 	case <-time.After(patience):
-		p.cmd.Process.Kill()
+		p.t.Error("the program did not end with its input: ", p.cmd.Process.Kill())
 		<-done
-		p.t.Error("the program did not end with its input")
 	}
 }
 

@@ -474,7 +474,9 @@ func TestKernelWaitsForAReaderThatDoesNotRead(t *testing.T) {
 	waitForPipe(t, gate)
 	// Nobody has read a byte, and still commands are obeyed.
 	p.send(map[string]any{"op": "kill", "context": "c"})
-	p.stdin.Close()
+	if err := p.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
 	out, err := io.ReadAll(p.stdout)
 	if err != nil {
 		t.Fatal(err)
@@ -496,21 +498,18 @@ func waitForPipe(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	file, err := os.Open(path)
+	if err == nil {
+		err = file.Close()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	file.Close()
 }
 
 func TestNothingOutlivesTheSupervisor(t *testing.T) {
 	for _, end := range []string{"input", "SIGKILL"} {
 		t.Run(end, func(t *testing.T) {
 			p := start(t)
-			held, err := os.Create(filepath.Join(p.home, "pid"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer held.Close()
 			if err := syscall.Mkfifo(filepath.Join(p.home, "gate"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -525,10 +524,13 @@ func TestNothingOutlivesTheSupervisor(t *testing.T) {
 			}
 			p.next()
 			if end == "input" {
-				p.stdin.Close()
+				err = p.stdin.Close()
 			} else {
 				p.killed = true
-				p.cmd.Process.Kill()
+				err = p.cmd.Process.Kill()
+			}
+			if err != nil {
+				t.Fatal(err)
 			}
 			// The pipe ends when the last process that holds it does.
 			if rest, err := io.ReadAll(bufio.NewReader(gate)); err != nil || len(rest) > 0 {

@@ -173,7 +173,7 @@ func replay(t *testing.T, p *program, context string, r recording) {
 	if accept, ok := accepted[r.name]; ok {
 		want = accept(want)
 	}
-	got, want = comparable(t, p, got), comparable(t, p, want)
+	got, want = normalized(t, p, got), normalized(t, p, want)
 	if r.name == "25-subprocess" { // tells of the machine: user and files
 		got[1].Text, want[1].Text = "", ""
 	}
@@ -214,9 +214,9 @@ var (
 	times      = regexp.MustCompile(`\(\d+ times\)`)
 )
 
-// comparable takes out of events what differs in every run: the time, the names
+// normalized takes out of events what differs in every run: the time, the names
 // of cells' files, the home directory, and how text was cut into events.
-func comparable(t *testing.T, p *program, events []event) []event {
+func normalized(t *testing.T, p *program, events []event) []event {
 	t.Helper()
 	var out []event
 	for _, e := range events {

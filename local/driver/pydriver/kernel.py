@@ -33,10 +33,12 @@ VOLLEY = 0.5  # seconds in which several SIGINT are one interrupt
 def prepare(preload):
     """Imports, before the first fork, what kernels need. Returns failures."""
     import importlib
-    import linecache  # noqa: F401  (every traceback needs it, and its pages are shared)
+    import linecache
 
     from . import figures, ipython
 
+    # Python 3.13 keeps the text of -c under the name that exec() gives to code.
+    linecache.cache.pop("<string>", None)
     ipython.install()
     figures.install()
     failures = {}

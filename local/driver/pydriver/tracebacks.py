@@ -260,7 +260,12 @@ def _frame(frame, number, cells, before, after):
     name = _name(frame)
     if name != "<module>":
         where += ", in %s(%s)" % (name, _arguments(frame.f_code))
-    lines = cell.source.splitlines() if cell else linecache.getlines(filename, frame.f_globals)
+    if cell:
+        lines = cell.source.splitlines()
+    elif filename.startswith("<"):
+        lines = []  # made up: what linecache may have under it is something else
+    else:
+        lines = linecache.getlines(filename, frame.f_globals)
     if not 0 < number <= len(lines):
         return where + "\n"
     if not cell and _is_library(filename):
