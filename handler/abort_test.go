@@ -16,6 +16,7 @@ package handler_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -117,16 +118,22 @@ func TestHTMLInsteadOfAnAnswer(t *testing.T) {
 			}
 		})
 	})
-	t.Run("later turn of a stream", func(t *testing.T) {
-		inBubble(t, nil, func(f *fixture) {
-			f.upstream.then(runs("say hi"), page(http.StatusInternalServerError))
-			w := f.post(ask(map[string]any{"stream": true}))
-			w.refuses(t, http.StatusOK, "upstream")
-			if strings.Contains(w.text(), "<html>") {
-				t.Errorf("the page is in the stream: %s", w.text())
-			}
+	for status, text := range map[int]string{
+		http.StatusInternalServerError: "status 500 Internal Server Error.",
+		520:                            "status 520.",
+		http.StatusOK:                  "no chat completion",
+	} {
+		t.Run(fmt.Sprintf("later turn of a stream, %d", status), func(t *testing.T) {
+			inBubble(t, nil, func(f *fixture) {
+				f.upstream.then(runs("say hi"), page(status))
+				w := f.post(ask(map[string]any{"stream": true}))
+				w.refuses(t, http.StatusOK, text)
+				if strings.Contains(w.text(), "<html>") {
+					t.Errorf("the page is in the stream: %s", w.text())
+				}
+			})
 		})
-	})
+	}
 }
 
 // The client's connection fails while the stream is written.

@@ -17,6 +17,7 @@ package handler
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -86,8 +87,12 @@ func errorObject(r *response) []byte {
 	if object, ok := wire.ErrorIn(r.body); ok {
 		return object
 	}
-	status := http.StatusText(r.status)
-	return wire.ErrorObject("The upstream answered with status "+status+".", "upstream_error", strings.ToLower(strings.ReplaceAll(status, " ", "_")))
+	if r.status == http.StatusOK {
+		return wire.ErrorObject("The upstream answered with something that is no chat completion.", "upstream_error", "")
+	}
+	text := http.StatusText(r.status) // "" for those that only some proxies know, such as 520
+	status := strings.TrimSpace(fmt.Sprintf("%d %s", r.status, text))
+	return wire.ErrorObject("The upstream answered with status "+status+".", "upstream_error", strings.ToLower(strings.ReplaceAll(text, " ", "_")))
 }
 
 // whole is an answer in one piece.

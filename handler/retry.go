@@ -20,6 +20,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -64,7 +65,8 @@ func transient(res result, retries int) (time.Duration, bool) {
 	backoff += rand.N(backoff / 2) //nolint:gosec // jitter needs no secrecy
 	switch {
 	case res.failed != nil:
-		return backoff, res.failed.status == http.StatusBadGateway || res.failed.status == http.StatusServiceUnavailable
+		// Our own timeout is a 504 too, and ends the wait at once.
+		return backoff, slices.Contains(passing, res.failed.status)
 	case res.refused == nil:
 		return 0, false
 	}
@@ -72,14 +74,12 @@ func transient(res result, retries int) (time.Duration, bool) {
 	if named {
 		backoff = after
 	}
-	switch res.refused.status {
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return backoff, backoff <= longestWait
-	case http.StatusTooManyRequests:
-		return backoff, named && backoff <= longestWait
-	}
-	return 0, false
+	again := slices.Contains(passing, res.refused.status) || named && res.refused.status == http.StatusTooManyRequests
+	return backoff, again && backoff <= longestWait
 }
+
+// passing are the statuses of failures that may be over soon.
+var passing = []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
 func retryAfter(header http.Header) (time.Duration, bool) {
 	value := header.Get("Retry-After")

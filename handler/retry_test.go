@@ -15,10 +15,13 @@
 package handler_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
 // bothForms runs a test with a JSON and with a streamed request.
@@ -31,6 +34,9 @@ func bothForms(t *testing.T, test func(t *testing.T, stream bool)) {
 
 var transient = map[string]reply{
 	"connection error": unreachable,
+	"connection times out": func(http.ResponseWriter, *http.Request) error {
+		return caddyhttp.Error(http.StatusGatewayTimeout, context.DeadlineExceeded)
+	},
 	"502":              fails(http.StatusBadGateway),
 	"503":              fails(http.StatusServiceUnavailable),
 	"504":              fails(http.StatusGatewayTimeout),
@@ -118,7 +124,7 @@ func TestRetryAfterDecidesWhetherAndWhen(t *testing.T) {
 
 func TestFirstTurnIsPassedOnAsItComes(t *testing.T) {
 	for name, failure := range transient {
-		if name == "connection error" || name == "broken off" {
+		if strings.HasPrefix(name, "connection") || name == "broken off" {
 			continue // there is nothing to pass on
 		}
 		t.Run(name, func(t *testing.T) {
