@@ -124,8 +124,8 @@ func TestKillEndsCodeThatIgnoresInterrupts(t *testing.T) {
 	run := p.begin("c", "import signal, os\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nx = 1\n"+
 		"os.open('ignoring', os.O_CREAT)\nprint('now')\nwhile True: pass", nil)
 	p.next()
-	if e := p.next(); e.Text != "now\n" {
-		t.Fatalf("event %+v", e)
+	for text := ""; text != "now\n"; {
+		text += p.next().Text
 	}
 	p.send(map[string]any{"op": "interrupt", "context": "c", "run": run})
 	p.send(map[string]any{"op": "kill", "context": "c"})

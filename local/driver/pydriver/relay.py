@@ -148,7 +148,9 @@ class Relay:
         """When the text gathered is due, on the monotonic clock; None: no text."""
         if not self._text:
             return None
-        return min(self._last + IDLE, self._first + MAX_WAIT)
+        # print() writes the end of the line by itself: half a line waits for it.
+        idle = IDLE if self._text[-1].endswith("\n") else MAX_WAIT
+        return min(self._last + idle, self._first + MAX_WAIT)
 
     def flush(self):
         """Delivers the text gathered so far."""
