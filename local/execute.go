@@ -146,7 +146,9 @@ func (s *Server) relay(r *http.Request, sb *sandbox, k *kernel, run *run, out *s
 		case <-r.Context().Done():
 			return false
 		case <-sb.driver.done:
-			out.abort()
+			if len(run.events) == 0 { // its last words first
+				out.abort()
+			}
 		}
 	}
 }
@@ -160,20 +162,17 @@ func (s *Server) settle(sb *sandbox, k *kernel, run *run) {
 		grace time.Duration
 	}{{"interrupt", interruptGrace}, {"kill", killGrace}} {
 		if err := sb.driver.send(command{Op: step.op, Context: run.context, Run: run.id}); err != nil {
-			break
+			sb.end() // if it is not dead already, it is deaf
+			return
 		}
-		timer := time.NewTimer(step.grace)
 		select {
 		case <-run.ended:
-			timer.Stop()
 			return
 		case <-sb.driver.done:
-			timer.Stop()
 			return
 		case <-k.removed:
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(step.grace):
 		}
 	}
 	s.log.Warn("a sandbox whose code cannot be stopped is ended", zap.String("sandbox", sb.id))
