@@ -40,6 +40,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/measure"
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/report"
 )
 
@@ -196,6 +197,7 @@ func (o options) soak(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer b.close()
+	b.pace = measure.Pace{Rounds: 1, Slices: 1, Slice: o.duration}
 	rows, err := b.soak(ctx, stderr, o.duration)
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -48,6 +49,10 @@ func profiled() map[string][]*load.Request {
 // profile writes a CPU profile and one of all allocations of each load, for
 // "go tool pprof".
 func (o options) profile(ctx context.Context, stderr io.Writer) error {
+	expression, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
 	b, err := o.start(ctx, full)
 	if err != nil {
 		return err
@@ -57,6 +62,9 @@ func (o options) profile(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	for name, requests := range profiled() {
+		if !expression.MatchString(name) {
+			continue
+		}
 		if err := b.profile(ctx, filepath.Join(o.out, name), requests, o.duration); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
