@@ -191,6 +191,35 @@ var conversation = []struct {
 			t.Errorf("the output is %q", a.output())
 		}
 	}},
+	{"several rounds", func(t *testing.T, c *client, u *upstream) {
+		u.asked()
+		for _, form := range []fields{nil, streamed} {
+			a := c.ask(knobs("[talk] [rounds 3]", "print(6*7)", in("a"), form)).says(t, "The tool returned: 42")
+			if len(a.executed) != 3 || strings.Count(a.content, "Let me run that.") != 3 || strings.Count(a.content, "returned: 42") != 3 {
+				t.Errorf("%d executions, and the model said %q", len(a.executed), a.content)
+			}
+			if a = c.ask(knobs("[twice]", "print(6*7)", in("a"), form)).says(t, "returned: 42"); len(a.executed) != 2 {
+				t.Errorf("%d executions", len(a.executed))
+			}
+		}
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if len(u.seen) != 2*(4+2) {
+			t.Errorf("the model was asked %d times", len(u.seen))
+		}
+	}},
+	{"a model that never stops", func(t *testing.T, c *client, _ *upstream) {
+		a := c.ask(knobs("[loop]", "print(6*7)", in("a"))).says(t, "returned: 42")
+		if len(a.executed) != 16 {
+			t.Errorf("%d executions", len(a.executed))
+		}
+	}},
+	{"a long output", func(t *testing.T, c *client, _ *upstream) {
+		a := c.ask(run("print('head' + 'x' * 100000 + 'tail')", in("a"))).says(t, "tail")
+		if n := len(a.output()); n > 33000 || !strings.HasPrefix(a.output(), "head") {
+			t.Errorf("%d characters", n)
+		}
+	}},
 	{"a mixed turn", mixedTurn(nil)},
 	{"a mixed turn, streamed", mixedTurn(streamed)},
 	{"a forced choice", func(t *testing.T, c *client, u *upstream) {

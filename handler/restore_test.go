@@ -37,6 +37,7 @@ func meddling(next reply) reply {
 		r.RequestURI = "/rewritten"
 		r.Method = http.MethodPut
 		r.Header.Add("X-Added", "a")
+		r.Header["X-Mine"][0] = "changed"
 		r.Header.Del("X-Mine")
 		groups := r.Context().Value(caddy.CtxKey("route_group")).(map[string]struct{})
 		if _, done := groups["group1"]; done {
