@@ -67,17 +67,16 @@ type exchange struct {
 
 // pastTurn is a turn that the client does not see, and what came of its calls.
 type pastTurn struct {
-	answer    *wire.Answer
-	calls     []*wire.Call
-	arguments [][]byte // in JSON, for each call
-	results   [][]byte // tool messages, of the calls that are not the client's
-	echo      []byte   // the assistant's message; nil when it has to be made
+	answer  *wire.Answer
+	calls   []wire.Echoed
+	results [][]byte // tool messages, of the calls that are not the client's
+	echo    []byte   // the assistant's message; nil when it has to be made
 }
 
 // messages returns the turn as the upstream gets it.
 func (p *pastTurn) messages(without wire.Dropped) [][]byte {
 	if p.echo == nil {
-		p.echo = p.answer.Echo(p.calls, p.arguments, without)
+		p.echo = p.answer.Echo(p.calls, without)
 	}
 	return append([][]byte{p.echo}, p.results...)
 }

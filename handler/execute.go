@@ -105,8 +105,8 @@ func (f *failure) note(code, content string, failed bool) {
 
 // execute answers the calls of a turn that are not the client's.
 func (x *exchange) execute(a *wire.Answer) (pastTurn, error) {
-	past := pastTurn{answer: a, calls: a.Calls()}
-	for _, call := range past.calls {
+	past := pastTurn{answer: a}
+	for _, call := range a.Calls() {
 		var program wire.Program
 		owner, _ := x.tools.Owner(call.Name)
 		if owner == wire.Gateway {
@@ -114,7 +114,7 @@ func (x *exchange) execute(a *wire.Answer) (pastTurn, error) {
 		} else {
 			program = call.Foreign()
 		}
-		past.arguments = append(past.arguments, program.Echo)
+		past.calls = append(past.calls, wire.Echoed{Call: call, Arguments: program.Echo})
 		if owner == wire.Client {
 			continue
 		}

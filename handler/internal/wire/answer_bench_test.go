@@ -150,11 +150,11 @@ func BenchmarkRender(b *testing.B) {
 			calls[0].Program()
 		}
 	})
-	arguments := [][]byte{calls[0].Program().Echo}
+	echoed := []Echoed{{calls[0], calls[0].Program().Echo}}
 	b.Run("echo", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			p.answer.Echo(calls, arguments, Dropped{})
+			p.answer.Echo(echoed, Dropped{})
 		}
 	})
 	b.Run("clean", func(b *testing.B) {

@@ -55,11 +55,7 @@ func FuzzAnswer(f *testing.F) {
 		if !slices.Equal(whole.ran, cutUp.ran) || len(whole.answer.Calls()) != len(cutUp.answer.Calls()) {
 			t.Fatalf("ran %q, cut up %q", whole.ran, cutUp.ran)
 		}
-		arguments := make([][]byte, len(whole.answer.Calls()))
-		for i, call := range whole.answer.Calls() {
-			arguments[i] = call.Program().Echo
-		}
-		echo := whole.answer.Echo(whole.answer.Calls(), arguments, Dropped{})
+		echo := echoOf(whole.answer, Dropped{})
 		if !goodEvents(stream) {
 			return
 		}

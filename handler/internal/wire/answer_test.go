@@ -101,18 +101,16 @@ func TestEcho(t *testing.T) {
 		{"empty reasoning", chunkOf(`{"reasoning_content":""}`, "null") + calling(call), `{"role":"assistant","content":null,"reasoning_content":"",` + calls},
 		{"what only answers have", chunkOf(`{"content":"","refusal":null,"audio":null,"function_call":null,"annotations":[],"tool_calls":null}`, "null") + calling(call), `{"role":"assistant","content":"",` + calls},
 		{"what only answers have, but not empty", chunkOf(`{"refusal":"no"}`, "null") + calling(call), `{"role":"assistant","content":null,"refusal":"no",` + calls},
-		{"a name in a namespace", calling(piece("0", "functions.run_python:3", "functions.run_python", program("1"))),
-			`{"role":"assistant","content":null,"tool_calls":[{"id":"functions.run_python:3","type":"function","function":{"name":"functions.run_python","arguments":"{\"code\": \"1\"}"}}]}`},
+		{
+			"a name in a namespace", calling(piece("0", "functions.run_python:3", "functions.run_python", program("1"))),
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"functions.run_python:3","type":"function","function":{"name":"functions.run_python","arguments":"{\"code\": \"1\"}"}}]}`,
+		},
 		{"a name that never came", calling(piece("0", "a", "", program("1"))), `{"role":"assistant","content":null,` + calls},
 		{"characters that need no escape", textChunk("<a&b>\u2028") + calling(call), `{"role":"assistant","content":` + quote("<a&b>\u2028") + `,` + calls},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := play(t, c.turn+finished, 0, testTools)
-			arguments := make([][]byte, len(p.answer.Calls()))
-			for i, call := range p.answer.Calls() {
-				arguments[i] = call.Program().Echo
-			}
-			if got := string(p.answer.Echo(p.answer.Calls(), arguments, Dropped{})); got != c.want {
+			if got := string(echoOf(p.answer, Dropped{})); got != c.want {
 				t.Errorf("echo\n%s, want\n%s", got, c.want)
 			}
 		})
@@ -123,7 +121,7 @@ func TestEcho(t *testing.T) {
 // back to it.
 func TestEchoIsAlwaysJSON(t *testing.T) {
 	p := play(t, chunkOf("{\"content\":\"a\tb\xff\"}", "null")+calling("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"run_python\",\"arguments\":\"{\\\"code\\\":\\\"1\\\"}\"},\"x\":\"\x01\"}")+finished, 0, testTools)
-	echo := p.answer.Echo(p.answer.Calls(), [][]byte{p.answer.Calls()[0].Program().Echo}, Dropped{})
+	echo := echoOf(p.answer, Dropped{})
 	want := `{"role":"assistant","content":"a\tb` + "\uFFFD" + `","tool_calls":[{"id":"a","type":"function","function":{"name":"run_python","arguments":"{\"code\":\"1\"}"},"x":"\u0001"}]}`
 	if string(echo) != want {
 		t.Errorf("echo\n%s, want\n%s", echo, want)
@@ -136,7 +134,7 @@ func TestEchoWithoutWhatWasRefused(t *testing.T) {
 		t.Errorf("fields %q", got)
 	}
 	echo := func(d Dropped) string {
-		s := string(p.answer.Echo(p.answer.Calls(), [][]byte{noArguments}, d))
+		s := string(echoOf(p.answer, d))
 		if !equalJSON([]byte(s), []byte(s)) {
 			t.Errorf("echo %s is no JSON", s)
 		}

@@ -49,10 +49,16 @@ func NewID() string { return rand.Text()[:9] }
 // they say nothing.
 var responseOnly = []string{"refusal", "audio", "function_call", "annotations"}
 
+// Echoed is a settled call as it goes back to the upstream.
+type Echoed struct {
+	Call *Call
+	// Arguments are those of its Program, a JSON string.
+	Arguments []byte
+}
+
 // Echo returns the message of the assistant as it goes back to the upstream,
-// with the given calls and their arguments. Members named in without are left
-// out.
-func (a *Answer) Echo(calls []*Call, arguments [][]byte, without Dropped) []byte {
+// with the given calls. What was refused before is left out.
+func (a *Answer) Echo(calls []Echoed, without Dropped) []byte {
 	dst := []byte(`{"role":"assistant"`)
 	if a.message.get("content") == nil {
 		dst = append(append(dst, ','), without.content(&part{name: []byte(`"content"`), kind: 'n', value: []byte("null")})...)
@@ -69,7 +75,7 @@ func (a *Answer) Echo(calls []*Call, arguments [][]byte, without Dropped) []byte
 	if len(calls) > 0 {
 		dst = append(dst, `,"tool_calls":[`...)
 		for i, c := range calls {
-			dst = c.appendCall(append(separated(dst, i), '{'), c.echoed, arguments[i], without)
+			dst = c.Call.appendCall(append(separated(dst, i), '{'), c.Call.echoed, c.Arguments, without)
 		}
 		dst = append(dst, ']')
 	}

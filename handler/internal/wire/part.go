@@ -206,11 +206,3 @@ func (fs *parts) member(name []byte) *part {
 	*fs = append(*fs, part{name: bytes.Clone(name)})
 	return &(*fs)[len(*fs)-1]
 }
-
-// object renders the parts.
-func (fs parts) object() []byte {
-	if fs == nil {
-		fs = parts{}
-	}
-	return (&part{members: fs}).appendValue(nil)
-}

@@ -54,7 +54,8 @@ func TestPiecesOfAMessageAreJoined(t *testing.T) {
 		{"arrays", "annotations", []string{`[{"type":"url","url":"a"}]`, `[{"type":"url","url":"b"}]`}, `[{"type":"url","url":"a"},{"type":"url","url":"b"}]`},
 		{"arrays of strings", "citations", []string{`["a"]`, `["b","a"]`}, `["a","b","a"]`},
 		{
-			"reasoning_details by index", "reasoning_details", []string{
+			"reasoning_details by index", "reasoning_details",
+			[]string{
 				`[{"type":"reasoning.text","text":"a","format":"f","index":0}]`,
 				`[{"type":"reasoning.text","text":"x","index":1},{"type":"reasoning.text","text":"b","index":0}]`,
 				`[{"type":"reasoning.text","text":"","signature":"S","format":"f","index":0}]`,
@@ -62,7 +63,8 @@ func TestPiecesOfAMessageAreJoined(t *testing.T) {
 			`[{"type":"reasoning.text","text":"ab","format":"f","index":0,"signature":"S"},{"type":"reasoning.text","text":"x","index":1}]`,
 		},
 		{
-			"another type at the same index", "reasoning_details", []string{
+			"another type at the same index", "reasoning_details",
+			[]string{
 				`[{"type":"reasoning.summary","summary":"a","index":0}]`, `[{"type":"reasoning.encrypted","data":"E","index":0}]`, `[{"type":"reasoning.summary","summary":"b","index":0}]`,
 			},
 			`[{"type":"reasoning.summary","summary":"ab","index":0},{"type":"reasoning.encrypted","data":"E","index":0}]`,
@@ -73,7 +75,8 @@ func TestPiecesOfAMessageAreJoined(t *testing.T) {
 			`[{"type":"reasoning.encrypted","data":"E"},{"type":"reasoning.encrypted","data":"F"}]`,
 		},
 		{
-			"thinking_blocks, closed by a signature", "thinking_blocks", []string{
+			"thinking_blocks, closed by a signature", "thinking_blocks",
+			[]string{
 				`[{"type":"thinking","thinking":"a","signature":""}]`, `[{"type":"thinking","thinking":"b"}]`, `[{"type":"thinking","thinking":"","signature":"S"}]`,
 				`[{"type":"thinking","thinking":"c"}]`, `[{"type":"redacted_thinking","data":"R"}]`,
 			},
@@ -85,13 +88,15 @@ func TestPiecesOfAMessageAreJoined(t *testing.T) {
 			`[{"type":"text","text":"ab"},{"type":"text","text":"c"}]`,
 		},
 		{
-			"thinking, then text in strings", "content", []string{
+			"thinking, then text in strings", "content",
+			[]string{
 				`[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]`, `[{"type":"thinking","thinking":[{"type":"text","text":"b"}]}]`, `"c"`, `"d"`,
 			},
 			`[{"type":"thinking","thinking":[{"type":"text","text":"ab"}]},{"type":"text","text":"cd"}]`,
 		},
 		{
-			"text, then parts", "content", []string{`""`, `"a"`, `[{"type":"image_url","image_url":{"url":"u"}}]`},
+			"text, then parts", "content",
+			[]string{`""`, `"a"`, `[{"type":"image_url","image_url":{"url":"u"}}]`},
 			`[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"u"}}]`,
 		},
 	} {
@@ -108,8 +113,7 @@ func TestMembersOfACallAreReplaced(t *testing.T) {
 	p := play(t, calling(`{"index":0,"id":"a","thought_signature":"S","extra_content":{"google":{"thought_signature":"T"}},"function":{"name":"run_python","arguments":"{\"code\":","x":1}}`)+
 		calling(`{"index":0,"id":"a","thought_signature":"S","extra_content":{"google":{"more":[1]}},"function":{"arguments":"\"1\"}"}}`)+
 		calling(`{"index":0,"status":"completed"}`)+finished+streamEnd, 0, testTools)
-	call := p.answer.Calls()[0]
-	echo := string(p.answer.Echo(p.answer.Calls(), [][]byte{call.Program().Echo}, Dropped{}))
+	echo := string(echoOf(p.answer, Dropped{}))
 	want := `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"run_python","arguments":"{\"code\":\"1\"}","x":1},` +
 		`"thought_signature":"S","extra_content":{"google":{"thought_signature":"T","more":[1]}},"status":"completed"}]}`
 	if echo != want {

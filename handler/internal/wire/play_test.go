@@ -136,6 +136,15 @@ func (p *played) run(tools Tools) {
 	}
 }
 
+// echoOf is an answer as it goes back, with what its calls say as programs.
+func echoOf(a *Answer, without Dropped) []byte {
+	var calls []Echoed
+	for _, call := range a.Calls() {
+		calls = append(calls, Echoed{call, call.Program().Echo})
+	}
+	return a.Echo(calls, without)
+}
+
 // ids returns the ids and names of the calls.
 func (p *played) ids() string {
 	var list []string

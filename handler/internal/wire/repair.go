@@ -16,6 +16,7 @@ package wire
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 )
 
@@ -58,8 +59,8 @@ func repairJSON(s string) ([]byte, bool) {
 			out = append(out, c)
 		}
 	}
-	for i := len(open) - 1; i >= 0; i-- {
-		out = append(trimComma(out), open[i])
+	for _, closer := range slices.Backward(open) {
+		out = append(trimComma(out), closer)
 	}
 	return out, json.Valid(out)
 }

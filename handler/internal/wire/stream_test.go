@@ -65,19 +65,31 @@ var turns = []struct {
 	{"an error without that member", `data: {"object":"error","message":"m","code":400}` + "\n\n", clientView{failure: `{"object":"error","message":"m","code":400}`}},
 	{"no error", `data: {"error":null,"id":"x","choices":[{"delta":{"content":"a"}}]}` + "\n\n" + `data: {"error":"","id":"x","choices":[{"delta":{"content":"b"}}]}` + "\n\n" + chunkOf(`{}`, `"stop"`), clientView{text: "ab", finish: "stop"}},
 	{"a call of ours leaves no trace", textChunk("a") + calling(piece("0", "x", "run_python", program("1"))) + textChunk("b") + finished, clientView{text: "ab", finish: "tool_calls"}},
-	{"calls of both", calling(piece("0", "x", "run_python", "")) + calling(piece("0", "", "", `{"code":"1"}`)) + calling(piece("1", "y", "get_weather", "")) + calling(piece("1", "", "", `{"city":`)) +
-		calling(piece("1", "", "", `"Oslo"}`)) + calling(piece("2", "z", "get_weather", `{}`)) + finished,
-		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", `{"city":"Oslo"}`}, {"z", "get_weather", "{}"}}}},
-	{"a call of the client with an object", calling(`{"id":"y","function":{"name":"functions.get_weather","arguments":{"city":"Oslo"}}}`) + finished,
-		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", `{"city":"Oslo"}`}}}},
-	{"a call of the client with a name in pieces", calling(piece("0", "y", "get_", "")) + calling(piece("0", "", "weather", "")) + calling(piece("0", "", "", "{}")) + finished,
-		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", "{}"}}}},
-	{"calls without arguments in order", calling(piece("0", "y", "get_weather", "")) + calling(piece("1", "z", "get_weather", "")) + calling(piece("1", "", "", "{}")) + finished,
-		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", ""}, {"z", "get_weather", "{}"}}}},
-	{"the last fragment with the finish_reason", calling(piece("0", "y", "get_weather", `{"city":`)) + chunkOf(`{"tool_calls":[`+piece("0", "", "", `"Oslo"}`)+`]}`, `"tool_calls"`),
-		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", `{"city":"Oslo"}`}}}},
-	{"a call of the client after the finish_reason", finished + calling(piece("0", "y", "get_weather", "{}")) + streamEnd,
-		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", "{}"}}}},
+	{
+		"calls of both", calling(piece("0", "x", "run_python", "")) + calling(piece("0", "", "", `{"code":"1"}`)) + calling(piece("1", "y", "get_weather", "")) + calling(piece("1", "", "", `{"city":`)) +
+			calling(piece("1", "", "", `"Oslo"}`)) + calling(piece("2", "z", "get_weather", `{}`)) + finished,
+		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", `{"city":"Oslo"}`}, {"z", "get_weather", "{}"}}},
+	},
+	{
+		"a call of the client with an object", calling(`{"id":"y","function":{"name":"functions.get_weather","arguments":{"city":"Oslo"}}}`) + finished,
+		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", `{"city":"Oslo"}`}}},
+	},
+	{
+		"a call of the client with a name in pieces", calling(piece("0", "y", "get_", "")) + calling(piece("0", "", "weather", "")) + calling(piece("0", "", "", "{}")) + finished,
+		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", "{}"}}},
+	},
+	{
+		"calls without arguments in order", calling(piece("0", "y", "get_weather", "")) + calling(piece("1", "z", "get_weather", "")) + calling(piece("1", "", "", "{}")) + finished,
+		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", ""}, {"z", "get_weather", "{}"}}},
+	},
+	{
+		"the last fragment with the finish_reason", calling(piece("0", "y", "get_weather", `{"city":`)) + chunkOf(`{"tool_calls":[`+piece("0", "", "", `"Oslo"}`)+`]}`, `"tool_calls"`),
+		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", `{"city":"Oslo"}`}}},
+	},
+	{
+		"a call of the client after the finish_reason", finished + calling(piece("0", "y", "get_weather", "{}")) + streamEnd,
+		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", "{}"}}},
+	},
 }
 
 func TestTheClientGetsOneGoodStream(t *testing.T) {
