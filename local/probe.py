@@ -22,10 +22,13 @@ for path in wanted + sys.path:
     else:
         unreadable.append(path)
 
-boot, *modules = json.load(sys.stdin)
-code = marshal.dumps(compile(boot[1], boot[0], "exec")) + marshal.dumps(
-    {name: compile(source, "/%s.py" % name.replace(".", "/"), "exec") for name, source in modules}
-)
+boot, *modules = json.loads(sys.stdin.buffer.read().decode())
+try:
+    code = marshal.dumps(compile(boot[1], boot[0], "exec")) + marshal.dumps(
+        {name: compile(source, "/%s.py" % name.replace(".", "/"), "exec") for name, source in modules}
+    )
+except SyntaxError:
+    code = b""  # its version tells why
 json.dump(
     {
         "executable": sys.executable,

@@ -117,6 +117,9 @@ func (py *interpreter) check(path string) error {
 		return fmt.Errorf("python %q is version %d.%d; version %d.%d or newer is needed",
 			path, py.Version[0], py.Version[1], minimumPython[0], minimumPython[1])
 	}
+	if len(py.Code) == 0 {
+		return fmt.Errorf("python %q cannot compile the driver", path)
+	}
 	if len(py.Unreadable) > 0 {
 		return unreadableError(path, py.Unreadable[0])
 	}

@@ -90,8 +90,9 @@ func TestPythonErrorsNameWhatIsWrong(t *testing.T) {
 		{"failing", script("failing", "echo broken shim >&2; exit 3"), "broken shim"},
 		{"something else", script("else", "echo hello"), "is no Python interpreter"},
 		{"too old", script("old", `echo '{"version": [3, 6, 15]}'`), "is version 3.6; version 3.9 or newer is needed"},
-		{"unreadable library", script("unreadable", `echo '{"version": [3, 12, 1], "unreadable": ["/opt/secret/lib"]}'`), "needs /opt/secret/lib, which the user that sandboxes run as cannot read"},
-		{"in the way", script("tmp", `echo '{"version": [3, 12, 1], "paths": ["/tmp"]}'`), "lives in /tmp"},
+		{"another language", script("language", `echo '{"version": [3, 12, 1]}'`), "cannot compile the driver"},
+		{"unreadable library", script("unreadable", `echo '{"version": [3, 12, 1], "code": "AA==", "unreadable": ["/opt/secret/lib"]}'`), "needs /opt/secret/lib, which the user that sandboxes run as cannot read"},
+		{"in the way", script("tmp", `echo '{"version": [3, 12, 1], "code": "AA==", "paths": ["/tmp"]}'`), "lives in /tmp"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := New(t.Context(), Config{Python: tt.python}); err == nil || !strings.Contains(err.Error(), tt.want) {
