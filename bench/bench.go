@@ -62,8 +62,10 @@ type scale struct {
 	held       int           // streams that are open at a time
 	heldPause  time.Duration // between two chunks of each of them
 	earlyTimes int           // rounds of requests that are answered early
+	brief      bool          // without the cells that are long
 	repeats    int           // of a cell of which the control is off
-	deadline   time.Duration // of the whole run
+	budget     time.Duration // of the run, after which nothing is measured again
+	deadline   time.Duration // of the run, after which it fails
 }
 
 // Scales of the table, of the subset for CI, and of the smoke test, which says
@@ -71,15 +73,15 @@ type scale struct {
 var (
 	full = scale{
 		pace: measure.Pace{Rounds: 6, Slices: 4, Slice: 500 * time.Millisecond, WarmUp: 400 * time.Millisecond},
-		held: 400, heldPause: 250 * time.Millisecond, earlyTimes: 50, repeats: 2, deadline: 30 * time.Minute,
+		held: 400, heldPause: 250 * time.Millisecond, earlyTimes: 50, repeats: 2, budget: 30 * time.Minute, deadline: time.Hour,
 	}
 	brief = scale{
-		pace: measure.Pace{Rounds: 6, Slices: 3, Slice: 120 * time.Millisecond, WarmUp: 150 * time.Millisecond},
-		held: 400, heldPause: 250 * time.Millisecond, earlyTimes: 10, repeats: 2, deadline: 5 * time.Minute,
+		pace: measure.Pace{Rounds: 6, Slices: 2, Slice: 150 * time.Millisecond, WarmUp: 100 * time.Millisecond},
+		held: 400, heldPause: 250 * time.Millisecond, earlyTimes: 10, brief: true, repeats: 2, budget: 5 * time.Minute, deadline: 10 * time.Minute,
 	}
 	smoke = scale{
 		pace: measure.Pace{Rounds: 1, Slices: 1, Slice: 10 * time.Millisecond, WarmUp: 10 * time.Millisecond},
-		held: 10, heldPause: 20 * time.Millisecond, earlyTimes: 1, deadline: 3 * time.Minute,
+		held: 10, heldPause: 20 * time.Millisecond, earlyTimes: 1, deadline: 5 * time.Minute,
 	}
 )
 

@@ -33,6 +33,7 @@ import (
 type cell struct {
 	name string
 	run  func(ctx context.Context, b *bench) ([]report.Row, error)
+	long bool // not measured in CI, where the others have to do
 }
 
 // Sizes of bodies.
@@ -48,25 +49,25 @@ const textChunks = 200
 // aims at, gates those that a change must not break.
 func cells() []cell {
 	return []cell{
-		{"other-path", otherPath},
-		{"other-method", otherMethod},
-		{"1kb-16", chat("1kb-16", "no tool, 1 KB, 16 connections", load.Chat{Content: load.Text, Size: kB}, 16, cpu(report.Goal(1.02, 1.10)))},
-		{"1kb-1", chat("1kb-1", "no tool, 1 KB, 1 connection", load.Chat{Content: load.Text, Size: kB}, 1, p50(report.Goal(5, 30)), cpu(report.Info()))},
-		{"100kb-16", chat("100kb-16", "no tool, 100 KB, 16 connections", load.Chat{Content: load.Text, Size: 100 * kB}, 16, cpu(report.Goal(1.05, 1.15)))},
-		{"100kb-1", chat("100kb-1", "no tool, 100 KB, 1 connection", load.Chat{Content: load.Text, Size: 100 * kB}, 1, p50(report.Goal(30, 80)), cpu(report.Info()))},
-		{"5mb-images", chat("5mb-images", "no tool, 5 MB with images, 4 connections", load.Chat{Content: load.Images, Size: 5 * mB}, 4,
+		{name: "other-path", run: otherPath},
+		{name: "other-method", run: otherMethod, long: true},
+		{name: "1kb-16", run: chat("1kb-16", "no tool, 1 KB, 16 connections", load.Chat{Content: load.Text, Size: kB}, 16, cpu(report.Goal(1.02, 1.10)))},
+		{name: "1kb-1", run: chat("1kb-1", "no tool, 1 KB, 1 connection", load.Chat{Content: load.Text, Size: kB}, 1, p50(report.Goal(5, 30)), cpu(report.Info()))},
+		{name: "100kb-16", run: chat("100kb-16", "no tool, 100 KB, 16 connections", load.Chat{Content: load.Text, Size: 100 * kB}, 16, cpu(report.Goal(1.05, 1.15)))},
+		{name: "100kb-1", run: chat("100kb-1", "no tool, 100 KB, 1 connection", load.Chat{Content: load.Text, Size: 100 * kB}, 1, p50(report.Goal(30, 80)), cpu(report.Info())), long: true},
+		{name: "5mb-images", run: chat("5mb-images", "no tool, 5 MB with images, 4 connections", load.Chat{Content: load.Images, Size: 5 * mB}, 4,
 			cpu(report.Goal(1.20, 1.45).Loose()), peak(report.Goal(20+16, 20+32)))},
-		{"5mb-code", chat("5mb-code", "no tool, 5 MB of escape-dense text, 4 connections", load.Chat{Content: load.Code, Size: 5 * mB}, 4,
+		{name: "5mb-code", run: chat("5mb-code", "no tool, 5 MB of escape-dense text, 4 connections", load.Chat{Content: load.Code, Size: 5 * mB}, 4,
 			cpu(report.Goal(1.80, 2.40).Loose()), peak(report.Goal(20+16, 20+32)))},
-		{"sse-16", chat("sse-16", "no tool, SSE, 16 connections", stream(false), 16, perChunk(report.Goal(1.00, 1.08)))},
-		{"sse-1", chat("sse-1", "no tool, SSE, 1 connection", stream(false), 1, first(report.Goal(1.00, 1.08)), perChunk(report.Info()))},
-		{"turn-json", toolTurn("turn-json", "JSON", false, report.Goal(0.40, 0.80), report.Goal(50, 100))},
-		{"turn-sse", toolTurn("turn-sse", "SSE", true, report.Goal(0.50, 0.80), report.Goal(60, 100))},
-		{"tool-sse", toolStream("tool-sse", "tool stream, 8 connections, as fast as it can", 8, 0)},
-		{"tool-paced", toolStream("tool-paced", "tool stream, 16 connections, a chunk each 2 ms", 16, 2*time.Millisecond)},
-		{"open-streams", openStreams},
-		{"creation", hiddenCreation},
-		{"bytes", untouchedBytes},
+		{name: "sse-16", run: chat("sse-16", "no tool, SSE, 16 connections", stream(false), 16, perChunk(report.Goal(1.00, 1.08))), long: true},
+		{name: "sse-1", run: chat("sse-1", "no tool, SSE, 1 connection", stream(false), 1, first(report.Goal(1.00, 1.08)), perChunk(report.Goal(1.00, 1.08)))},
+		{name: "turn-json", run: toolTurn("turn-json", "JSON", false, report.Goal(0.40, 0.80), report.Goal(50, 100))},
+		{name: "turn-sse", run: toolTurn("turn-sse", "SSE", true, report.Goal(0.50, 0.80), report.Goal(60, 100))},
+		{name: "tool-sse", run: toolStream("tool-sse", "tool stream, 8 connections, as fast as it can", 8, 0)},
+		{name: "tool-paced", run: toolStream("tool-paced", "tool stream, 16 connections, a chunk each 2 ms", 16, 2*time.Millisecond), long: true},
+		{name: "open-streams", run: openStreams},
+		{name: "creation", run: hiddenCreation},
+		{name: "bytes", run: untouchedBytes},
 	}
 }
 

@@ -143,7 +143,7 @@ func (o options) start(ctx context.Context, s scale) (*bench, error) {
 var errBroken = errors.New("gross regressions")
 
 func (o options) measure(ctx context.Context, command string, s scale, stdout, stderr io.Writer) error {
-	chosen, err := o.cells()
+	chosen, err := o.cells(s.brief)
 	if err != nil {
 		return err
 	}
@@ -174,14 +174,14 @@ func (o options) write(r *report.Report, stdout io.Writer) error {
 	return broken
 }
 
-func (o options) cells() ([]cell, error) {
+func (o options) cells(brief bool) ([]cell, error) {
 	expression, err := regexp.Compile(o.only)
 	if err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
 	var chosen []cell
 	for _, c := range cells() {
-		if expression.MatchString(c.name) {
+		if expression.MatchString(c.name) && (!brief || !c.long) {
 			chosen = append(chosen, c)
 		}
 	}

@@ -30,8 +30,8 @@ import (
 // control is off is measured again, as often as the scale allows and while
 // there is time for it; the quietest of its runs counts.
 func (b *bench) measureAll(ctx context.Context, progress io.Writer, cells []cell) ([]report.Row, error) {
-	end := b.started.Add(b.deadline)
-	ctx, cancel := context.WithDeadline(ctx, end)
+	end := b.started.Add(b.budget)
+	ctx, cancel := context.WithDeadline(ctx, b.started.Add(b.deadline))
 	defer cancel()
 	var rows []report.Row
 	var again []int // cells with a control that is off
