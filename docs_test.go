@@ -1,0 +1,115 @@
+// Copyright 2026 The Caddy Code Interpreter Authors
+//
+// Licensed under the Apache License, Version 2.0 (the "License");
+// you may not use this file except in compliance with the License.
+// You may obtain a copy of the License at
+//
+//     http://www.apache.org/licenses/LICENSE-2.0
+//
+// Unless required by applicable law or agreed to in writing, software
+// distributed under the License is distributed on an "AS IS" BASIS,
+// WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+package codeinterpreter
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// fence finds blocks of code in Markdown: their language and their content.
+var fence = regexp.MustCompile("(?ms)^```([a-z ]+)\n(.*?)^```$")
+
+// example is a block of code in the documentation.
+type example struct{ file, language, content string }
+
+// examples returns the blocks of a language in the documentation.
+func examples(t *testing.T, language string) []example {
+	t.Helper()
+	files, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []example
+	for _, file := range append(files, "README.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range fence.FindAllStringSubmatch(string(text), -1) {
+			if match[1] == language {
+				list = append(list, example{file, language, match[2]})
+			}
+		}
+	}
+	if len(list) == 0 {
+		t.Fatalf("the documentation has no example in %q", language)
+	}
+	return list
+}
+
+// documented sets what the examples take from the environment, and returns an
+// example with the files that it reads.
+func documented(t *testing.T, text string) string {
+	t.Helper()
+	t.Setenv("E2B_API_KEY", "e2b_0123456789abcdef")
+	t.Setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+	t.Setenv("OPENROUTER_API_KEY", "sk-or-0123456789abcdef")
+	t.Setenv("AZURE_OPENAI_API_KEY", "0123456789abcdef")
+	t.Setenv("GATEWAY_KEY", "gw_0123456789abcdef")
+	secrets := t.TempDir()
+	for _, name := range []string{"e2b", "sessions"} {
+		writeFile(t, filepath.Join(secrets, name), "e2b_0123456789abcdef0123456789abcdef")
+	}
+	return strings.ReplaceAll(text, "/run/secrets", secrets)
+}
+
+// TestDocumentedCaddyfilesLoad loads every Caddyfile of the documentation as
+// "caddy validate" does.
+func TestDocumentedCaddyfilesLoad(t *testing.T) {
+	for _, e := range examples(t, "caddyfile") {
+		if strings.Contains(e.content, "[<matcher>]") {
+			continue // the grammar of the options
+		}
+		name, _, _ := strings.Cut(e.content, "\n")
+		t.Run(e.file+"/"+name, func(t *testing.T) {
+			text := documented(t, e.content)
+			config, err := adapt(t, text)
+			if err != nil {
+				t.Fatalf("%v in\n%s", err, text)
+			}
+			validate(t, config)
+		})
+	}
+}
+
+// TestDocumentedJSONLoads loads every handler in JSON.
+func TestDocumentedJSONLoads(t *testing.T) {
+	for _, e := range examples(t, "json handler") {
+		t.Run(e.file, func(t *testing.T) {
+			validate(t, `{"apps": {"http": {"servers": {"docs": {"listen": [":4000"], "routes": [{"handle": [`+
+				documented(t, e.content)+`]}]}}}}}`)
+		})
+	}
+}
+
+// validate loads a configuration without running it.
+func validate(t *testing.T, text string) {
+	t.Helper()
+	var config *caddy.Config
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if err := caddy.Validate(config); err != nil {
+		t.Errorf("%v in\n%s", err, text)
+	}
+	drains.work.Wait()
+}
