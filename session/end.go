@@ -69,7 +69,9 @@ func (p *Pool) release(e *entry) {
 	b, idle := e.box, p.table.limits.Idle
 	p.spawn(func(ctx context.Context) {
 		defer p.passTurn(e)
-		_ = p.extend(ctx, b, idle) // logged; a program that comes finds out
+		if !p.endLease(ctx, e, b) { // others need it longer
+			_ = p.extend(ctx, b, idle) // logged; a program that comes finds out
+		}
 	})
 }
 
@@ -89,7 +91,8 @@ func (p *Pool) retire(e *entry, heir *claim) {
 func (p *Pool) discard(e *entry, guarded bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := e.drop()
+	b := e.letGo()
+	b.failed = !guarded
 	e.place = false
 	p.table.uncount(e)
 	var session *entry
@@ -114,15 +117,14 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 	id := b.sb.ID
 	p.ending[id] = struct{}{}
 	p.spawn(func(ctx context.Context) {
-		spared := session != nil && p.shared(ctx, session, b)
-		if !spared {
-			p.kill(ctx, id)
-		}
+		spared := p.conclude(ctx, b, session != nil)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.ending, id)
 		if spared {
 			p.logger.Debug("another process may use a sandbox, it is left to its timeout", zap.String("sandbox_id", id))
+		}
+		if spared && session != nil {
 			p.table.spared(session, b)
 		}
 		if after != nil {
@@ -131,10 +133,49 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 	})
 }
 
+// conclude deletes a sandbox, with its record, unless another process uses it:
+// then it returns true. What ends on an operator's word is spared for nobody, what
+// has failed only for those who use it at this moment.
+func (p *Pool) conclude(ctx context.Context, b *box, guarded bool) (spared bool) {
+	h := p.recordOf(ctx, b)
+	switch {
+	case h != nil:
+		defer h.release()
+		spared = (guarded || b.failed) && h.rec.leased(p.shelf.owner) || guarded && h.rec.UsedBy != p.shelf.owner
+	case guarded || b.failed && p.shelf.on():
+		spared = p.shared(ctx, b)
+	}
+	if spared {
+		return true
+	}
+	p.kill(ctx, b.sb.ID)
+	if h != nil {
+		_ = h.remove(ctx) // logged; whoever finds it will miss the sandbox
+	}
+	return false
+}
+
+// recordOf returns the held record of a sandbox, nil if there is none to be had.
+func (p *Pool) recordOf(ctx context.Context, b *box) *held {
+	if b.owner.session == "" {
+		return nil
+	}
+	h, err := p.shelf.hold(ctx, b.owner, lockTimeout)
+	if err != nil {
+		return nil
+	}
+	if h.rec == nil || h.rec.Sandbox != b.sb.ID || h.rec.Paused {
+		h.release()
+		return nil
+	}
+	return h
+}
+
 // shared says whether another process may use a session's sandbox: it has made
 // it, or has extended its life, or that cannot be told.
-func (p *Pool) shared(ctx context.Context, e *entry, b *box) bool {
-	if !p.remote || e.key == "" {
+func (p *Pool) shared(ctx context.Context, b *box) bool {
+	key := b.owner.session
+	if !p.remote || key == "" {
 		return false
 	}
 	p.mu.Lock()
@@ -143,7 +184,7 @@ func (p *Pool) shared(ctx context.Context, e *entry, b *box) bool {
 	if found {
 		return true
 	}
-	infos, err := p.list(ctx, e.key)
+	infos, err := p.list(ctx, key)
 	if err != nil {
 		p.logger.Warn("listing sandboxes failed, one is left to its timeout", zap.String("sandbox_id", b.sb.ID), zap.Error(err))
 		return true

@@ -79,8 +79,13 @@ func (p *Pool) list(ctx context.Context, key string) ([]e2b.Info, error) {
 
 // find looks for the sandbox of a session that an earlier process left, or that
 // another one uses, and connects to it. It returns nil when there is none to be
-// had: the list is a hint.
-func (p *Pool) find(ctx context.Context, e *entry, limits Limits) *box {
+// had: the list is a hint. What is known to be its sandbox is tried first.
+func (p *Pool) find(ctx context.Context, e *entry, limits Limits, known string) *box {
+	if known != "" && !p.isEnding(known) {
+		if b := p.connect(ctx, e, known, limits); b != nil {
+			return b
+		}
+	}
 	infos, err := p.list(ctx, e.key)
 	if err != nil && ctx.Err() == nil {
 		infos, err = p.list(ctx, e.key) // a session is worth a second try
@@ -90,7 +95,7 @@ func (p *Pool) find(ctx context.Context, e *entry, limits Limits) *box {
 		return nil
 	}
 	for _, info := range infos {
-		if p.isEnding(info.ID) {
+		if info.ID == known || p.isEnding(info.ID) {
 			continue
 		}
 		if b := p.connect(ctx, e, info.ID, limits); b != nil {

@@ -66,7 +66,7 @@ func (p *Pool) fly(ctx, wanted context.Context, f *flight, e *entry) {
 	if err != nil {
 		p.vacate(e)
 	} else {
-		e.box = b
+		e.box, b.owner = b, e.name()
 		e.lastUsed = time.Now()
 		p.startReaper()
 	}
@@ -94,10 +94,18 @@ func (p *Pool) obtain(ctx, wanted context.Context, f *flight, e *entry) (*box, e
 	if err != nil {
 		return nil, err
 	}
+	if p.shares(e) {
+		return p.obtainShared(ctx, wanted, f, e, limits)
+	}
+	return p.obtainAlone(ctx, wanted, f, e, limits)
+}
+
+// obtainAlone is obtain without a word to other processes.
+func (p *Pool) obtainAlone(ctx, wanted context.Context, f *flight, e *entry, limits Limits) (*box, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.SandboxTimeout)
 	defer cancel()
 	if p.remote && e.key != "" {
-		if b := p.find(ctx, e, limits); b != nil {
+		if b := p.find(ctx, e, limits, ""); b != nil {
 			return b, nil
 		}
 	}

@@ -57,9 +57,16 @@ func (h *Handle) Prepare() {
 	case e.flight != nil:
 	case e.box == nil:
 		h.ahead = p.launch(h)
-	case e.box.suspect.IsZero() && !e.box.fresh(lifetime(e, p.table.limits)):
+	case e.box.suspect.IsZero() && !p.prepared(e):
 		p.keepAlive(e)
 	}
+}
+
+// prepared says that a program may be sent to an entry's sandbox as it is. It
+// needs the mutex.
+func (p *Pool) prepared(e *entry) bool {
+	limits := p.table.limits
+	return e.box.fresh(lifetime(e, limits)) && (!p.shares(e) || e.box.lease.fresh(limits))
 }
 
 // join binds the handle to its entry. It needs the pool's mutex.

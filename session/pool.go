@@ -54,6 +54,7 @@ type Pool struct {
 	fingerprint string
 	remote      bool
 	logger      *zap.Logger
+	shelf       *shelf
 
 	base context.Context //nolint:containedctx // the pool's own work outlives every request
 	stop context.CancelFunc
@@ -92,6 +93,7 @@ func NewPool(c Config) *Pool {
 	if p.logger == nil {
 		p.logger = zap.NewNop()
 	}
+	p.shelf = newShelf(rand.Text(), p.fingerprint, p.logger)
 	p.base, p.stop = context.WithCancel(context.Background())
 	p.table = newTable(c.Limits, p.retire)
 	return p
@@ -185,6 +187,9 @@ func (p *Pool) drainEntry(e *entry) {
 		p.end(e.box, nil, nil)
 	case p.table.limits.DeleteOnExit:
 		p.end(e.box, e, nil)
+	case e.pins == 0:
+		b := e.box
+		p.spawn(func(ctx context.Context) { p.endLease(ctx, e, b) })
 	}
 }
 

@@ -48,10 +48,14 @@ const (
 
 var errBlocked = errors.New("session: the sandbox is blocked by an abandoned program")
 
-// ready sees to it that the context is free, and that the sandbox lives long
-// enough for a program. In this order: a renewal would hide that another process
+// ready sees to it that the sandbox is still this process's to use, that the
+// context is free, and that it lives long enough for a program. In this order: a
+// renewal would hide that another process
 // has renewed before, see shared.
 func (r *run) ready(ctx context.Context, b *box) error {
+	if err := r.pool.keepLease(ctx, r.entry, b, r.limits); err != nil {
+		return err
+	}
 	if err := r.settle(ctx, b); err != nil {
 		return err
 	}
@@ -127,7 +131,7 @@ func (r *run) settle(ctx context.Context, b *box) error {
 // unblock probes the context and restarts it if it does not answer.
 func (r *run) unblock(ctx context.Context, b *box) error {
 	err := r.probe(ctx, b, probeTimeout)
-	if e2b.KindOf(err) == e2b.TimedOut && r.pool.shared(ctx, r.entry, b) {
+	if e2b.KindOf(err) == e2b.TimedOut && r.pool.shared(ctx, b) {
 		// It may be another process's program that runs: that one has as much
 		// time as any.
 		err = r.probe(ctx, b, r.limits.ExecTimeout)

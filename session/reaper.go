@@ -88,14 +88,22 @@ func (p *Pool) sweep() (wait time.Duration, over bool) {
 			continue
 		}
 		due := e.box.renewAt
+		if renew := e.box.lease.renewAt; !renew.IsZero() && renew.Before(due) {
+			due = renew
+		}
 		if e.idle() {
 			due = e.lastUsed.Add(idle)
+		}
+		if e.idle() && !e.box.lease.until.IsZero() {
+			p.release(e) // it could not be when its request ended
 		}
 		switch {
 		case due.After(now):
 			if due.Before(next) {
 				next = due
 			}
+		case e.idle() && e.turn.taken:
+			// It is being released.
 		case e.idle():
 			p.logger.Debug("session idle for too long", zap.String("sandbox_id", e.box.sb.ID))
 			p.table.remove(e)
@@ -117,9 +125,12 @@ func (p *Pool) keepAlive(e *entry) {
 	if e.pins == 0 || !e.turn.try() {
 		return // released, or a program runs that had its timeout set
 	}
-	b, d := e.box, lifetime(e, p.table.limits)
+	b, limits := e.box, p.table.limits
+	fresh := b.fresh(lifetime(e, limits))
 	p.spawn(func(ctx context.Context) {
 		defer p.passTurn(e)
-		_ = p.extend(ctx, b, d) // logged; the next program finds out
+		if p.keepLease(ctx, e, b, limits) == nil && !fresh {
+			_ = p.extend(ctx, b, lifetime(e, limits)) // logged; the next program finds out
+		}
 	})
 }

@@ -28,6 +28,10 @@ import (
 // nothing listens yet.
 var readyWaits = [...]time.Duration{300 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
 
+// maxMoves is how often a program looks for the sandbox that its session has in
+// another process.
+const maxMoves = 3
+
 // run is one program on its way. Its owner holds the turn.
 type run struct {
 	pool   *Pool
@@ -43,6 +47,7 @@ type run struct {
 	newContext  bool
 
 	sent      time.Time // when the program was sent the last time
+	moves     int       // how often another process has taken the sandbox away
 	restarted bool      // the program's interpreter was restarted under it
 	out       Outcome
 }
@@ -218,6 +223,11 @@ func (r *run) mend(ctx context.Context, b *box, err error) bool {
 		return false
 	}
 	switch kind := e2b.KindOf(err); {
+	case errors.Is(err, errMoved):
+		if r.moves++; r.moves <= maxMoves {
+			r.pool.forget(r.entry)
+			return true
+		}
 	case errors.Is(err, errBlocked):
 	case kind == e2b.ContextGone && !r.newContext:
 		r.newContext = true
@@ -289,7 +299,8 @@ func (r *run) replace(ctx context.Context, cause error) bool {
 	}
 	r.handle.replaced = true
 	r.tries, r.reconnected, r.newContext = 0, false, false
-	b := r.entry.drop()
+	b := r.entry.letGo()
+	b.failed = true
 	p.logger.Warn("sandbox replaced", zap.String("sandbox_id", b.sb.ID), zap.Error(cause))
 	gone := make(chan struct{})
 	p.end(b, nil, func() { close(gone) })

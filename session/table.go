@@ -33,6 +33,7 @@ const remembered = 10_000
 // count.
 type box struct {
 	sb      *e2b.Sandbox
+	owner   name      // the session that it was got for
 	context string    // where programs run; empty for the default context
 	born    time.Time // before its creation was asked for
 	until   time.Time // when the provider ends it, as far as this process knows
@@ -42,6 +43,8 @@ type box struct {
 	ended   bool      // its deletion is under way
 	count   int       // executions in its context, as far as seen
 	suspect time.Time // when a program was abandoned in it; zero for never
+	failed  bool      // it is given up because it failed this process
+	lease   lease     // on it, where sessions are shared
 }
 
 // entry is a session, or the sandbox of a request without one, and who uses it.
@@ -73,6 +76,17 @@ func (e *entry) drop() *box {
 	e.box = nil
 	if b.dirty {
 		e.lost, e.left = true, ""
+	}
+	return b
+}
+
+// letGo is drop for a sandbox that another process may go on with: if it is found
+// again, nothing is lost.
+func (e *entry) letGo() *box {
+	untold := e.lost
+	b := e.drop()
+	if e.lost && !untold && b.suspect.IsZero() {
+		e.left = b.sb.ID
 	}
 	return b
 }

@@ -16,6 +16,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -76,6 +77,7 @@ func (p *Pool) checkTwins(now time.Time) (next time.Time) {
 // oldest, and comes back while there are others.
 func (p *Pool) lookForTwins(ctx context.Context, key string, c *check) {
 	infos, err := p.list(ctx, key)
+	p.chosenFirst(ctx, infos)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.busy = false
@@ -101,6 +103,21 @@ func (p *Pool) lookForTwins(ctx context.Context, key string, c *check) {
 	c.ends = ends
 }
 
+// chosenFirst puts the sandbox that the session's record names before all others.
+func (p *Pool) chosenFirst(ctx context.Context, infos []e2b.Info) {
+	if len(infos) < 2 || !p.shelf.on() {
+		return
+	}
+	first := infos[0].Metadata
+	rec, err := p.shelf.peek(ctx, name{first[metaIdentity], first[metaSession]})
+	if err != nil || rec == nil {
+		return
+	}
+	if i := slices.IndexFunc(infos, func(i e2b.Info) bool { return i.ID == rec.Sandbox }); i > 0 {
+		infos[0], infos[i] = infos[i], infos[0]
+	}
+}
+
 // dropTwin makes an idle session forget a sandbox that is not the one every
 // process chooses; its next program finds the right one. It needs the mutex.
 func (p *Pool) dropTwin(key, id string) {
@@ -110,6 +127,12 @@ func (p *Pool) dropTwin(key, id string) {
 	}
 	p.logger.Info("session goes on in an older sandbox of its own, its last one is left to its timeout or deleted",
 		zap.String("sandbox_id", id))
+	p.forgetIdle(e)
+}
+
+// forgetIdle makes an idle session forget its sandbox, which goes on without. It
+// needs the mutex.
+func (p *Pool) forgetIdle(e *entry) {
 	e.drop()
 	p.vacate(e)
 	p.table.remove(e)
