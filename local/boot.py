@@ -3,7 +3,8 @@
 #
 # `payload` is the open file that this code came from. What follows in it is a
 # dictionary from the names of the driver's modules to their bytecode; it exists
-# in no file that a user's code could see. sys.argv[1:] are the limits: address
+# in no file that a user's code could see. sys.argv[1:] are the descriptors of
+# commands and events, which the driver takes from 0 and 1, and the limits: address
 # space, processes, open files, file size.
 import marshal
 import os
@@ -57,9 +58,12 @@ def _limit(space, processes, files, size):
 def _main():
     code = marshal.load(payload)
     payload.close()
+    commands, events, *limits = map(int, sys.argv[1:])
+    os.dup2(commands, 0)
+    os.dup2(events, 1)
     # Descriptors that the gateway inherited without close-on-exec end here.
     os.closerange(3, 1 << 20)
-    _limit(*map(int, sys.argv[1:5]))
+    _limit(*limits)
     del sys.argv[1:]
     sys.meta_path.insert(0, _Modules(code))
     from pydriver import supervisor

@@ -29,6 +29,8 @@ const (
 	fdSeccomp
 	fdInfo
 	fdPayload
+	fdCommands  // the driver's two; process 1 closes all but the standard ones,
+	fdEvents    // whose entries in /proc foreign code can open
 	fdFirstFile // one for each of sandboxFiles, then the seed's
 )
 

@@ -107,8 +107,8 @@ func (e *engine) start() (*process, error) {
 	}
 	defer ends.closeTheirs()
 	p := &process{
-		stdin:     ends.stdin,
-		stdout:    ends.stdout,
+		commands:  ends.commands,
+		events:    ends.events,
 		done:      make(chan struct{}),
 		complaint: &tail{},
 		memory:    e.limits.memory,
@@ -118,8 +118,6 @@ func (e *engine) start() (*process, error) {
 		Args:       e.commandLine(),
 		Env:        []string{}, // process 1's is readable inside
 		Dir:        "/",
-		Stdin:      ends.theirStdin,
-		Stdout:     ends.theirStdout,
 		Stderr:     p.complaint,
 		ExtraFiles: ends.extra,
 		// A terminal's ^C is for the gateway, which then ends its sandboxes in order.
@@ -165,6 +163,7 @@ func (e *engine) commandLine() []string {
 	return []string{
 		"bwrap", "--args", strconv.Itoa(fdArgs), "--",
 		e.py.Executable, "-I", "-c", fmt.Sprintf(bootCommand, fdPayload),
+		strconv.Itoa(fdCommands), strconv.Itoa(fdEvents),
 		strconv.FormatInt(e.limits.memory+mappedLibraries, 10),
 		strconv.Itoa(e.limits.processes),
 		strconv.Itoa(maxOpenFiles),

@@ -37,7 +37,7 @@ func (*engine) start() (*process, error) { return nil, errEngineClosed }
 func (*engine) close()                   {}
 
 // process is never made here.
-type process struct{ stdin, stdout *os.File }
+type process struct{ commands, events *os.File }
 
 func (*process) kill()          {}
 func (*process) signalEnd()     {}

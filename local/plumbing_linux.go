@@ -24,9 +24,8 @@ import (
 
 // plumbing is the descriptors of one start: the gateway's ends and the others'.
 type plumbing struct {
-	stdin, stdout, info     *os.File
-	theirStdin, theirStdout *os.File
-	extra                   []*os.File // from fdArgs on
+	commands, events, info *os.File
+	extra                  []*os.File // bubblewrap's, from fdArgs on
 }
 
 // plumb opens the descriptors of a start.
@@ -41,13 +40,7 @@ func (e *engine) plumb() (*plumbing, error) {
 }
 
 func (p *plumbing) open(e *engine) (err error) {
-	if p.theirStdin, p.stdin, err = os.Pipe(); err != nil {
-		return err
-	}
-	if p.stdout, p.theirStdout, err = os.Pipe(); err != nil {
-		return err
-	}
-	contents := [][]byte{e.args, e.seccomp, nil, e.py.Code}
+	contents := [][]byte{e.args, e.seccomp, nil, e.py.Code, nil, nil}
 	for _, file := range sandboxFiles {
 		contents = append(contents, []byte(file.text))
 	}
@@ -57,9 +50,14 @@ func (p *plumbing) open(e *engine) (err error) {
 	}
 	for i, content := range contents {
 		var file *os.File
-		if i == fdInfo-fdArgs {
+		switch fdArgs + i {
+		case fdInfo:
 			p.info, file, err = os.Pipe()
-		} else {
+		case fdCommands:
+			file, p.commands, err = os.Pipe()
+		case fdEvents:
+			p.events, file, err = os.Pipe()
+		default:
 			file, err = memFile(content)
 		}
 		if err != nil {
@@ -73,13 +71,13 @@ func (p *plumbing) open(e *engine) (err error) {
 // Closing twice, or what was never opened, is an error that does no harm.
 
 func (p *plumbing) closeTheirs() {
-	for _, f := range append(p.extra, p.theirStdin, p.theirStdout) {
+	for _, f := range p.extra {
 		_ = f.Close()
 	}
 }
 
 func (p *plumbing) closeOurs() {
-	for _, f := range []*os.File{p.stdin, p.stdout, p.info} {
+	for _, f := range []*os.File{p.commands, p.events, p.info} {
 		_ = f.Close()
 	}
 }

@@ -29,9 +29,9 @@ import (
 // process is a sandbox as the gateway holds it: bubblewrap, and in it process 1
 // of the sandbox, whose end is the end of everything inside.
 type process struct {
-	stdin  *os.File // commands to the driver; deadlines work
-	stdout *os.File // the driver's events
-	done   chan struct{}
+	commands *os.File // to the driver; deadlines work
+	events   *os.File // from the driver
+	done     chan struct{}
 
 	cmd       *exec.Cmd
 	initMu    sync.Mutex
@@ -98,8 +98,8 @@ func (p *process) signalEnd() {
 
 // release closes the gateway's ends. The process must have ended.
 func (p *process) release() {
-	p.stdin.Close()
-	p.stdout.Close()
+	p.commands.Close()
+	p.events.Close()
 	p.initMu.Lock()
 	defer p.initMu.Unlock()
 	p.released = true

@@ -88,7 +88,7 @@ func (s *Server) launch(ctx context.Context) (*sandbox, error) {
 		token:        newID(),
 		trafficToken: newID(),
 		process:      process,
-		driver:       newDriver(process.stdin, process.stdout),
+		driver:       newDriver(process.commands, process.events),
 		gone:         make(chan struct{}),
 		defaults:     map[string]*kernel{},
 	}

@@ -137,6 +137,7 @@ func TestWallHidesTheHost(t *testing.T) {
 		{"process 1's command line", "any(w in open('/proc/1/cmdline').read() for w in ('/home', '/tmp', '--ro-bind', '--uid'))", "False"},
 		{"inherited descriptors", "[os.readlink('/proc/self/fd/' + n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n) and os.readlink('/proc/self/fd/' + n)[0] == '/' and not os.readlink('/proc/self/fd/' + n).startswith(('/dev/null', '/proc/'))]", "[]"},
 		{"descriptors of the others", "[reach(lambda: os.listdir('/proc/%d/fd' % p)) for p in (2,)]", "['EACCES']"},
+		{"the driver's channel", "[os.readlink('/proc/1/fd/' + n) for n in '01']", "['/dev/null', '/dev/null']"},
 		{"the host's name", "socket.gethostname()", "sandbox"},
 		{"no terminal", "reach(lambda: open('/dev/tty'))", "ENXIO"},
 	} {
