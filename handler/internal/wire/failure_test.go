@@ -52,27 +52,16 @@ func TestErrorsOfEveryFormCanBeRead(t *testing.T) {
 
 // A chunk may be an error although it does not say so in that member.
 func TestChunksThatAreErrors(t *testing.T) {
-	for data, want := range map[string]bool{
-		`{"error":{"message":"m"}}`:                                  true,
-		`{"error":"m","choices":[]}`:                                 true,
-		`{"error":[{"message":"m"}]}`:                                true,
-		`{"error":503}`:                                              true,
-		`{"object":"error","message":"m","type":"x","code":400}`:     true,
-		`{"code":"InvalidParameter","message":"m","request_id":"r"}`: true,
-		`{"detail":"m"}`:                                             true,
-		`{"error":null}`:                                             false,
-		`{"error":""}`:                                               false,
-		`{"error":{}}`:                                               false,
-		`{"error":false}`:                                            false,
-		`{"error":0}`:                                                false,
-		`{"type":"ping"}`:                                            false,
-		`{"message":"waiting","position":3}`:                         false,
-		`{"choices":[{"delta":{}}],"code":0,"message":"success"}`: false,
-		`{"usage":{"total_tokens":1}}`:                            false,
-	} {
-		var c Chunk
-		if !c.Parse([]byte(data)) || c.Failed() != want {
-			t.Errorf("%s: Failed is not %t", data, want)
+	check := func(want bool, chunks ...string) {
+		for _, data := range chunks {
+			var c Chunk
+			if !c.Parse([]byte(data)) || c.Failed() != want {
+				t.Errorf("%s: Failed is not %t", data, want)
+			}
 		}
 	}
+	check(true, `{"error":{"message":"m"}}`, `{"error":"m","choices":[]}`, `{"error":[{"message":"m"}]}`, `{"error":503}`,
+		`{"object":"error","message":"m","type":"x","code":400}`, `{"code":"InvalidParameter","message":"m","request_id":"r"}`, `{"detail":"m"}`)
+	check(false, `{"error":null}`, `{"error":""}`, `{"error":{}}`, `{"error":false}`, `{"error":0}`, `{"type":"ping"}`,
+		`{"message":"waiting","position":3}`, `{"choices":[{"delta":{}}],"code":0,"message":"success"}`, `{"usage":{"total_tokens":1}}`)
 }
