@@ -42,6 +42,7 @@ type createRequest struct {
 	Timeout    int64             `json:"timeout"`
 	Secure     bool              `json:"secure"`
 	Internet   bool              `json:"allow_internet_access"`
+	AutoPause  bool              `json:"autoPause,omitempty"`
 	Metadata   map[string]string `json:"metadata,omitempty"`
 }
 
@@ -54,11 +55,22 @@ type timeoutRequest struct {
 // and carries metadata. It tries once; trying again is safe. A sandbox whose
 // answer cannot be used is killed before Create returns.
 func (c *Client) Create(ctx context.Context, timeout time.Duration, metadata map[string]string) (*Sandbox, error) {
+	return c.make(ctx, timeout, metadata, false)
+}
+
+// CreatePausing is Create for a sandbox that is paused when its time is over,
+// and then lives until it is killed. A server that cannot pause may refuse it.
+func (c *Client) CreatePausing(ctx context.Context, timeout time.Duration, metadata map[string]string) (*Sandbox, error) {
+	return c.make(ctx, timeout, metadata, true)
+}
+
+func (c *Client) make(ctx context.Context, timeout time.Duration, metadata map[string]string, autoPause bool) (*Sandbox, error) {
 	call := controlCall{op: "create", method: http.MethodPost, path: "/sandboxes", body: createRequest{
 		TemplateID: c.config.Template,
 		Timeout:    seconds(timeout),
 		Secure:     true,
 		Internet:   c.config.Internet,
+		AutoPause:  autoPause,
 		Metadata:   metadata,
 	}}
 	a, err := c.versioned(ctx, &c.create, call)

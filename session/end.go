@@ -117,14 +117,14 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 	id := b.sb.ID
 	p.ending[id] = struct{}{}
 	p.spawn(func(ctx context.Context) {
-		spared := p.conclude(ctx, b, session != nil)
+		became := p.conclude(ctx, b, session != nil)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.ending, id)
-		if spared {
+		if became == spared {
 			p.logger.Debug("another process may use a sandbox, it is left to its timeout", zap.String("sandbox_id", id))
 		}
-		if spared && session != nil {
+		if became != ended && session != nil {
 			p.table.spared(session, b)
 		}
 		if after != nil {
@@ -133,26 +133,44 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 	})
 }
 
-// conclude deletes a sandbox, with its record, unless another process uses it:
-// then it returns true. What ends on an operator's word is spared for nobody, what
-// has failed only for those who use it at this moment.
-func (p *Pool) conclude(ctx context.Context, b *box, guarded bool) (spared bool) {
+// fate is what has become of a sandbox that was to end.
+type fate int
+
+const (
+	ended fate = iota
+	paused
+	spared // another process uses it
+)
+
+// conclude deletes or pauses a sandbox, with its record, unless another process
+// uses it. What ends on an operator's word is spared for nobody, what has failed
+// only for those who use it at this moment.
+func (p *Pool) conclude(ctx context.Context, b *box, guarded bool) fate {
 	h := p.recordOf(ctx, b)
+	others := false
 	switch {
 	case h != nil:
 		defer h.release()
-		spared = (guarded || b.failed) && h.rec.leased(p.shelf.owner) || guarded && h.rec.UsedBy != p.shelf.owner
+		others = (guarded || b.failed) && h.rec.leased(p.shelf.owner) || guarded && h.rec.UsedBy != p.shelf.owner
 	case guarded || b.failed && p.shelf.on():
-		spared = p.shared(ctx, b)
+		others = p.shared(ctx, b)
 	}
-	if spared {
-		return true
+	switch {
+	case others:
+		return spared
+	case b.pause && p.suspend(ctx, b):
+		if h != nil {
+			rec := h.rec.used(b.sb.ID, p.shelf.owner, time.Time{})
+			rec.Paused = true
+			_ = h.put(ctx, rec) // logged; whoever uses it finds out
+		}
+		return paused
 	}
 	p.kill(ctx, b.sb.ID)
 	if h != nil {
 		_ = h.remove(ctx) // logged; whoever finds it will miss the sandbox
 	}
-	return false
+	return ended
 }
 
 // recordOf returns the held record of a sandbox, nil if there is none to be had.

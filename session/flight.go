@@ -90,6 +90,9 @@ func (p *Pool) vacate(e *entry) {
 
 // obtain takes a place, then finds the session's sandbox or creates one.
 func (p *Pool) obtain(ctx, wanted context.Context, f *flight, e *entry) (*box, error) {
+	if err := p.awaitPause(wanted, e); err != nil {
+		return nil, err
+	}
 	limits, err := p.reserve(wanted, e)
 	if err != nil {
 		return nil, err
@@ -159,7 +162,7 @@ func (p *Pool) create(ctx, wanted context.Context, f *flight, e *entry, limits L
 		}
 		timeout := lifetime(e, limits)
 		born := time.Now()
-		sb, err := p.client.Create(ctx, timeout, p.metadata(e))
+		sb, err := p.make(ctx, e, timeout, limits)
 		if err == nil {
 			p.logger.Debug("sandbox created", zap.String("sandbox_id", sb.ID), zap.Duration("took", time.Since(born)))
 			b := &box{sb: sb, born: born}

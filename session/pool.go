@@ -62,19 +62,24 @@ type Pool struct {
 	// mu guards all below and is never held over network I/O.
 	mu       sync.Mutex
 	table    *table
-	ending   map[string]struct{} // ids of sandboxes that are being deleted
-	checks   map[string]*check   // sessions to look at for twins
-	reaping  bool                // the reaper runs
-	dormant  bool                // and waits for something to do
-	draining bool                // no session is kept any longer
-	exiting  bool                // no sandbox is made any longer
-	active   int                 // goroutines of the pool
-	changed  chan struct{}       // closed and replaced when there may be less to drain
+	ending   map[string]struct{}      // ids of sandboxes that are being deleted
+	checks   map[string]*check        // sessions to look at for twins
+	pausing  map[string]chan struct{} // sessions that are being paused; closed when they are
+	noPause  bool                     // the provider cannot pause, and that was said
+	scanAt   time.Time                // when to look at all there is at the provider
+	scans    int                      // looks so far
+	reaping  bool                     // the reaper runs
+	dormant  bool                     // and waits for something to do
+	draining bool                     // no session is kept any longer
+	exiting  bool                     // no sandbox is made any longer
+	active   int                      // goroutines of the pool
+	changed  chan struct{}            // closed and replaced when there may be less to drain
 
 	wake chan struct{} // makes the reaper look
 }
 
-// NewPool returns an empty pool. It makes no connection. Drain ends it.
+// NewPool returns an empty pool. It makes no connection, but for a remote one
+// that looks after a while for what earlier processes have left. Drain ends it.
 func NewPool(c Config) *Pool {
 	p := &Pool{
 		client:      c.Client,
@@ -84,6 +89,7 @@ func NewPool(c Config) *Pool {
 		logger:      c.Logger,
 		ending:      make(map[string]struct{}),
 		checks:      make(map[string]*check),
+		pausing:     make(map[string]chan struct{}),
 		changed:     make(chan struct{}),
 		wake:        make(chan struct{}, 1),
 	}
@@ -96,6 +102,12 @@ func NewPool(c Config) *Pool {
 	p.shelf = newShelf(rand.Text(), p.fingerprint, p.logger)
 	p.base, p.stop = context.WithCancel(context.Background())
 	p.table = newTable(c.Limits, p.retire)
+	if p.remote {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.scanAt = time.Now().Add(jitter(2 * firstScan))
+		p.startReaper()
+	}
 	return p
 }
 

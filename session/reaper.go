@@ -50,7 +50,7 @@ func (p *Pool) wakeReaper() {
 }
 
 // reap ends idle sessions, keeps alive what is in use between two programs, and
-// looks for twins, until the pool is drained.
+// looks for twins and for what others have left, until the pool is drained.
 func (p *Pool) reap(context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -76,13 +76,14 @@ func (p *Pool) sweep() (wait time.Duration, over bool) {
 		p.reaping = false
 		return 0, true
 	}
+	now := time.Now()
+	scan := p.scanWhenDue(now)
 	p.dormant = len(p.table.entries) == 0 && len(p.checks) == 0
 	if p.dormant {
-		return dormancy, false
+		return min(dormancy, scan), false
 	}
-	now := time.Now()
 	idle := p.table.limits.Idle
-	next := now.Add(min(idle, margin))
+	next := now.Add(min(idle, margin, scan))
 	for e := range p.table.entries {
 		if e.box == nil {
 			continue
@@ -106,8 +107,7 @@ func (p *Pool) sweep() (wait time.Duration, over bool) {
 			// It is being released.
 		case e.idle():
 			p.logger.Debug("session idle for too long", zap.String("sandbox_id", e.box.sb.ID))
-			p.table.remove(e)
-			p.retire(e, nil)
+			p.expire(e)
 		default:
 			p.keepAlive(e)
 		}

@@ -239,7 +239,7 @@ func (r *run) mend(ctx context.Context, b *box, err error) bool {
 		if sleep(ctx, readyWaits[r.tries-1]) == nil {
 			return true
 		}
-	case kind == e2b.Unauthorized && !r.reconnected:
+	case (kind == e2b.Unauthorized || kind == e2b.Gone && r.limits.Pause) && !r.reconnected:
 		r.reconnected = true
 		if r.reconnect(ctx, b) {
 			return true
@@ -268,13 +268,14 @@ func (r *run) makeContext(ctx context.Context, b *box) bool {
 	return true
 }
 
-// reconnect gets fresh tokens for the sandbox.
+// reconnect gets fresh tokens for the sandbox, and resumes one that another
+// process has let the provider pause.
 func (r *run) reconnect(ctx context.Context, b *box) bool {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	sb, err := r.pool.client.Connect(ctx, b.sb.ID, lifetime(r.entry, r.limits))
 	if err != nil {
-		r.pool.logger.Warn("getting a fresh token failed", zap.String("sandbox_id", b.sb.ID), zap.Error(err))
+		r.pool.logger.Warn("connecting to a sandbox again failed", zap.String("sandbox_id", b.sb.ID), zap.Error(err))
 		return false
 	}
 	r.pool.mu.Lock()

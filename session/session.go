@@ -59,6 +59,14 @@ type Limits struct {
 	// session included.
 	Max int
 
+	// Pause lets the provider pause a session that is idle for too long, instead
+	// of deleting it: it then costs nothing, does not count towards the caps, and
+	// goes on when it is used again. Not for a pool that is not remote.
+	Pause bool
+
+	// Keep is how long a session stays paused before it is deleted.
+	Keep time.Duration
+
 	// DeleteOnExit ends the sandboxes of sessions when the process exits, except
 	// those that another process has used too. The default leaves them to their
 	// timeout, so that the next process finds them again.

@@ -44,6 +44,7 @@ type box struct {
 	count   int       // executions in its context, as far as seen
 	suspect time.Time // when a program was abandoned in it; zero for never
 	failed  bool      // it is given up because it failed this process
+	pause   bool      // it is to be paused instead of deleted
 	lease   lease     // on it, where sessions are shared
 }
 

@@ -73,11 +73,13 @@ func (p *Pool) checkTwins(now time.Time) (next time.Time) {
 	return next
 }
 
-// lookForTwins deletes what nobody has used since the last look, keeps the
-// oldest, and comes back while there are others.
+// lookForTwins deletes what nobody has used since the last look, keeps the one
+// that every process chooses, and comes back while there are others. Where a
+// record says which one that is, no process begins with another any more, and one
+// look is enough.
 func (p *Pool) lookForTwins(ctx context.Context, key string, c *check) {
 	infos, err := p.list(ctx, key)
-	p.chosenFirst(ctx, infos)
+	recorded := p.chosenFirst(ctx, infos)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.busy = false
@@ -90,11 +92,21 @@ func (p *Pool) lookForTwins(ctx context.Context, key string, c *check) {
 		delete(p.checks, key)
 		return
 	}
+	limits := p.table.limits
 	ends := make(map[string]time.Time)
 	for _, twin := range infos[1:] {
 		p.dropTwin(key, twin.ID)
 		last, seen := c.ends[twin.ID]
-		if seen && last.Equal(twin.EndAt) && !p.inUse(key, twin.ID) {
+		unused := seen && last.Equal(twin.EndAt)
+		if recorded && !twin.EndAt.IsZero() {
+			// It was to live for the idle time at least when it was used.
+			rested := twin.EndAt.Add(grace(limits) - limits.Idle)
+			unused = !rested.After(time.Now())
+			if !unused && rested.Before(c.due) {
+				c.due = rested
+			}
+		}
+		if unused && !p.inUse(key, twin.ID) {
 			p.deleteTwin(twin)
 			continue
 		}
@@ -103,19 +115,23 @@ func (p *Pool) lookForTwins(ctx context.Context, key string, c *check) {
 	c.ends = ends
 }
 
-// chosenFirst puts the sandbox that the session's record names before all others.
-func (p *Pool) chosenFirst(ctx context.Context, infos []e2b.Info) {
+// chosenFirst puts the sandbox that the session's record names before all others,
+// and says whether there is one.
+func (p *Pool) chosenFirst(ctx context.Context, infos []e2b.Info) bool {
 	if len(infos) < 2 || !p.shelf.on() {
-		return
+		return false
 	}
 	first := infos[0].Metadata
 	rec, err := p.shelf.peek(ctx, name{first[metaIdentity], first[metaSession]})
 	if err != nil || rec == nil {
-		return
+		return false
 	}
-	if i := slices.IndexFunc(infos, func(i e2b.Info) bool { return i.ID == rec.Sandbox }); i > 0 {
-		infos[0], infos[i] = infos[i], infos[0]
+	i := slices.IndexFunc(infos, func(i e2b.Info) bool { return i.ID == rec.Sandbox })
+	if i < 0 {
+		return false
 	}
+	infos[0], infos[i] = infos[i], infos[0]
+	return true
 }
 
 // dropTwin makes an idle session forget a sandbox that is not the one every
