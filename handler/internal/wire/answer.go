@@ -43,6 +43,7 @@ type Answer struct {
 	calls   Assembler
 	legacy  Assembler // of function_call, which tool_calls replaced
 	choices bool      // a choice has been seen
+	pieces  bool      // it comes in deltas
 }
 
 // Event takes in the next event of a stream, with c to read it. It is false
@@ -56,12 +57,26 @@ func (a *Answer) Event(ev *Event, c *Chunk) bool {
 		a.Failure = FailureOf(ev.Error)
 	case ev.Done():
 		a.Done = true
-	case len(data) == 0, data[0] != '{' && !isError:
+	case len(data) == 0:
 		return false
-	case data[0] == '{' && !c.Parse(data):
+	case data[0] == '{':
+		return a.object(data, c, isError)
+	case isError:
+		a.Failure = FailureOf(data)
+	default:
+		a.Failure, _ = ErrorIn(data)
+		return a.Failure != nil
+	}
+	return true
+}
+
+// object takes in an event that is an object.
+func (a *Answer) object(data []byte, c *Chunk, isError bool) bool {
+	switch {
+	case !c.Parse(data):
 		a.Damaged = true
 		return false
-	case isError && (data[0] != '{' || !c.Failed()):
+	case isError && !c.Failed():
 		a.Failure = FailureOf(data)
 	default:
 		a.Observe(c)
@@ -89,6 +104,10 @@ func (a *Answer) Observe(c *Chunk) {
 		a.created = bytes.Clone(c.created.of(c.data))
 		a.model = bytes.Clone(c.model.of(c.data))
 	}
+	if c.whole && a.pieces {
+		c.forget() // a message after its pieces tells them again
+	}
+	a.pieces = a.pieces || !c.whole && (c.substance() || c.toolCalls.present() || c.functionCall.present())
 	for _, m := range c.delta {
 		if m.is(c.data, "tool_calls") || m.value == c.functionCall || m.is(c.data, "role") {
 			continue

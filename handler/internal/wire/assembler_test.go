@@ -175,6 +175,10 @@ var identities = []struct {
 		calling(piece("0", "a", "run_python", program("1"))),
 		`data: {"id":"cc-1","choices":[{"message":{"role":"assistant","tool_calls":[` + piece("", "a", "run_python", program("1")) + `]},"delta":{},"finish_reason":null}]}` + "\n\n",
 	}, calls: "a run_python", ran: []string{"1"}},
+	{name: "a message at the end that repeats the deltas", turn: []string{
+		calling(piece("0", "a", "run_python", program("1"))),
+		`data: {"id":"cc-1","choices":[{"message":{"role":"assistant","tool_calls":[` + piece("", "b", "run_python", program("1")) + `]},"finish_reason":null}]}` + "\n\n",
+	}, calls: "a run_python", ran: []string{"1"}},
 	{name: "control tokens around the name", turn: []string{
 		calling(piece("0", "a", "<|channel|>run_python<|constrain|>json", program("1"))),
 		calling(piece("1", "b", " run_python<|channel|>commentary", program("2"))),

@@ -62,10 +62,10 @@ func (fs parts) appendTo(dst []byte, without Dropped) []byte {
 }
 
 // appendOpening adds the first fragment of the call in a stream, with all that
-// is known of it, under an index of ours.
-func (c *Call) appendOpening(dst []byte, index int) []byte {
+// is known of it, under an index of ours and the name that the client knows.
+func (c *Call) appendOpening(dst []byte, index int, name string) []byte {
 	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(index), 10)
-	return c.appendCall(dst, c.Name, c.argumentString(), Dropped{})
+	return c.appendCall(dst, name, c.argumentString(), Dropped{})
 }
 
 // appendDelta adds a later fragment of the call in a stream: what it has

@@ -70,20 +70,17 @@ func (s *Stream) appendChunk(dst []byte, c *Chunk, e change) []byte {
 	return append(dst, '}')
 }
 
+// appendChoice adds the members of the choice, which is always the first.
 func (s *Stream) appendChoice(dst []byte, c *Chunk, e change) []byte {
 	finish := e.finish
 	if finish == "" && !c.finish.present() {
 		finish = "null" // it may be "" or no string
 	}
 	dst = appendMember(dst, "index", []byte("0"))
-	delta := func() {
-		dst = append(appendMember(dst, "delta", nil), '{')
-		dst = append(s.appendDelta(dst, c, e), '}')
-	}
 	for _, m := range c.choice {
 		switch {
 		case m.value == c.message:
-			delta()
+			dst = s.appendDelta(dst, c, e)
 		case m.is(c.data, "finish_reason"):
 			if finish != "" {
 				dst = appendMember(dst, "finish_reason", []byte(finish))
@@ -95,7 +92,7 @@ func (s *Stream) appendChoice(dst []byte, c *Chunk, e change) []byte {
 		}
 	}
 	if !c.message.present() {
-		delta()
+		dst = s.appendDelta(dst, c, e)
 	}
 	if finish != "" {
 		dst = appendMember(dst, "finish_reason", []byte(finish))
@@ -103,7 +100,9 @@ func (s *Stream) appendChoice(dst []byte, c *Chunk, e change) []byte {
 	return dst
 }
 
+// appendDelta adds the delta of a chunk, an empty one if it has none.
 func (s *Stream) appendDelta(dst []byte, c *Chunk, e change) []byte {
+	dst = append(appendMember(dst, "delta", nil), '{')
 	for _, m := range c.delta {
 		switch {
 		case e.dropRole && m.value == c.role:
@@ -115,7 +114,7 @@ func (s *Stream) appendDelta(dst []byte, c *Chunk, e change) []byte {
 	if e.calls != nil {
 		dst = appendMember(dst, "tool_calls", e.calls)
 	}
-	return dst
+	return append(dst, '}')
 }
 
 // appendRaw adds a member as it was written.

@@ -156,6 +156,13 @@ func (c *Chunk) parseMessage(v span, whole bool) {
 	c.delta, _ = c.members(c.delta[:0], v.start)
 }
 
+// forget leaves nothing of the message, so that only what stands around it is
+// read on.
+func (c *Chunk) forget() {
+	c.message, c.toolCalls, c.functionCall, c.role = span{}, span{}, span{}, span{}
+	c.delta, c.odd = c.delta[:0], true
+}
+
 // HasChoice says whether the chunk has the form of a completion.
 func (c *Chunk) HasChoice() bool { return c.hasChoice && c.message.present() }
 

@@ -16,10 +16,7 @@ package wire
 
 import (
 	"bytes"
-	"crypto/rand"
 	"slices"
-	"strconv"
-	"time"
 )
 
 // Completion makes one answer in JSON for the client out of the answers of
@@ -179,16 +176,9 @@ func (n *Completion) calls(calls []*Call) []byte {
 // asked for: https://github.com/quangdang46/openproxy/issues/306
 func (n *Completion) folded(a *Answer, o Outcome) []byte {
 	dst := []byte{'{'}
-	id, created := a.id, a.created
-	if len(id) == 0 {
-		id = appendQuoted(nil, "chatcmpl-"+rand.Text())
-	}
-	if len(created) == 0 {
-		created = strconv.AppendInt(nil, time.Now().Unix(), 10)
-	}
-	dst = appendMember(dst, "id", id)
+	dst = appendMember(dst, "id", idOf(a.id))
 	dst = appendMember(dst, "object", []byte(`"chat.completion"`))
-	dst = appendMember(dst, "created", created)
+	dst = appendMember(dst, "created", createdOf(a.created))
 	if len(a.model) > 0 {
 		dst = appendMember(dst, "model", a.model)
 	}

@@ -14,12 +14,7 @@
 
 package wire
 
-import (
-	"bytes"
-	"crypto/rand"
-	"strconv"
-	"time"
-)
+import "bytes"
 
 // Stream makes one stream for the client out of the answers of several turns:
 // one id, one role, one finish_reason, one usage, and of the calls only those
@@ -56,9 +51,6 @@ func (s *Stream) Take() []byte {
 	return out
 }
 
-// Begun says whether anything of an answer has been given to the client.
-func (s *Stream) Begun() bool { return s.id != nil }
-
 // Chunk adds a chunk that a has observed.
 func (s *Stream) Chunk(c *Chunk, a *Answer) {
 	switch {
@@ -75,7 +67,7 @@ func (s *Stream) Chunk(c *Chunk, a *Answer) {
 	}
 	if c.finish.present() {
 		s.release()
-		s.held = append(s.held[:0], c.data...)
+		s.hold(c)
 		if len(calls) > 0 {
 			s.delta("tool_calls", calls)
 		}
@@ -105,16 +97,7 @@ func (s *Stream) identify(c *Chunk) {
 	if s.id != nil {
 		return
 	}
-	if id := c.id.of(c.data); len(id) > 2 && id[0] == '"' {
-		s.id = bytes.Clone(id)
-	} else {
-		s.id = appendQuoted(nil, "chatcmpl-"+rand.Text())
-	}
-	if created := c.created.of(c.data); len(created) > 0 {
-		s.created = bytes.Clone(created)
-	} else {
-		s.created = strconv.AppendInt(nil, time.Now().Unix(), 10)
-	}
+	s.id, s.created = idOf(c.id.of(c.data)), createdOf(c.created.of(c.data))
 	s.model = bytes.Clone(c.model.of(c.data))
 	for _, data := range s.early {
 		if s.chunk.Parse(data) {
@@ -136,8 +119,7 @@ func (s *Stream) callDeltas(a *Answer, ended bool) []byte {
 		case at != nil:
 			dst = s.goOn(dst, call, at)
 		case owner == Client && call.ID != "" && (ended || call.begun() || i+1 < len(calls)):
-			call.Name = name
-			dst = call.appendOpening(element(dst), s.shown)
+			dst = call.appendOpening(element(dst), s.shown, name)
 			s.open(call)
 		case owner != Client && call.Name != "" && call.begun():
 		case !ended:
@@ -202,21 +184,20 @@ func (s *Stream) forward(c *Chunk, e change) {
 
 // delta writes a chunk of our own with one member of a delta.
 func (s *Stream) delta(name string, value []byte) {
-	s.own(appendMember([]byte{'{'}, name, value), `}`, "null")
+	s.own(append(appendMember([]byte{'{'}, name, value), '}'), "null")
 }
 
 // own writes a chunk of our own with the given delta.
-func (s *Stream) own(delta []byte, end, finish string) {
+func (s *Stream) own(delta []byte, finish string) {
 	s.out = s.appendHead(append(s.out, "data: "...))
-	s.out = append(append(append(s.out, `,"choices":[{"index":0,"delta":`...), delta...), end...)
+	s.out = append(append(s.out, `,"choices":[{"index":0,"delta":`...), delta...)
 	s.out = append(append(append(s.out, `,"finish_reason":`...), finish...), "}]}\n\n"...)
 }
 
 // appendHead adds the members that are the same in each chunk of our own.
 func (s *Stream) appendHead(dst []byte) []byte {
 	if s.id == nil {
-		s.id = appendQuoted(nil, "chatcmpl-"+rand.Text())
-		s.created = strconv.AppendInt(nil, time.Now().Unix(), 10)
+		s.id, s.created = idOf(nil), createdOf(nil)
 	}
 	dst = appendMember(append(dst, '{'), "id", s.id)
 	dst = appendMember(dst, "object", []byte(`"chat.completion.chunk"`))
@@ -225,6 +206,16 @@ func (s *Stream) appendHead(dst []byte) []byte {
 		dst = appendMember(dst, "model", s.model)
 	}
 	return dst
+}
+
+// hold keeps a chunk with a finish_reason back until it is known whether it is
+// the last one.
+func (s *Stream) hold(c *Chunk) {
+	if as := (change{finish: string(c.finish.of(c.data))}); s.unchanged(c, as) {
+		s.held = bytes.Clone(c.data)
+	} else {
+		s.held = s.appendChunk(nil, c, as)
+	}
 }
 
 // release writes the held chunk without its finish_reason: something came
@@ -268,35 +259,30 @@ func (s *Stream) Finish(a *Answer, reason string, usage []byte) {
 	if held != nil && s.chunk.Parse(held) {
 		s.forward(&s.chunk, change{finish: finish})
 	} else {
-		s.own([]byte("{"), "}", finish)
+		s.own([]byte("{}"), finish)
 	}
 	if s.IncludeUsage && usage != nil {
 		s.out = s.appendHead(append(s.out, "data: "...))
 		s.out = append(append(append(s.out, `,"choices":[],"usage":`...), usage...), "}\n\n"...)
 	}
-	s.Done()
+	s.done()
 }
 
 // Fail ends the stream with an error, an object with a member `error`.
 func (s *Stream) Fail(failure []byte) {
 	s.release()
-	s.data(failure)
-	s.Done()
-}
-
-// Done writes the end of the stream.
-func (s *Stream) Done() { s.out = append(s.out, "data: [DONE]\n\n"...) }
-
-// data writes an event. JSON that was spread over several data lines is put
-// on one.
-func (s *Stream) data(v []byte) {
 	s.out = append(s.out, "data: "...)
 	at := len(s.out)
-	s.out = append(s.out, v...)
+	s.out = append(s.out, failure...)
 	s.end(at)
+	s.done()
 }
 
-// end ends the event of which the data starts at an offset of the output.
+// done writes the end of the stream.
+func (s *Stream) done() { s.out = append(s.out, "data: [DONE]\n\n"...) }
+
+// end ends the event of which the data starts at an offset of the output. JSON
+// that was spread over several data lines is put on one.
 func (s *Stream) end(at int) {
 	for _, lineEnd := range []byte("\n\r") {
 		for data := s.out[at:]; ; {

@@ -51,6 +51,9 @@ var turns = []struct {
 	{"delta null or missing", `data: {"id":"x","choices":[{"index":0,"delta":null}]}` + "\n\n" + textChunk("a") + `data: {"id":"x","choices":[{"index":0,"finish_reason":"stop"}]}` + "\n\n", clientView{text: "a", finish: "stop"}},
 	{"message instead of delta", `data: {"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"a"}}]}` + "\n\n" + chunkOf(`{}`, `"stop"`), clientView{text: "a", finish: "stop"}},
 	{"message beside delta", `data: {"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"ab"},"delta":{"content":"a"}}]}` + "\n\n" + textChunk("b") + chunkOf(`{}`, `"stop"`), clientView{text: "ab", finish: "stop"}},
+	{"message at the end", textChunk("a") + textChunk("b") + `data: {"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"ab"},"finish_reason":"stop"}]}` + "\n\n", clientView{text: "ab", finish: "stop"}},
+	{"an error in an array", "data: [{\"error\":{\"message\":\"m\"}}]\n\n", clientView{failure: `{"message":"m"}`}},
+	{"an array that is no error", "data: []\n\n" + textChunk("a") + streamEnd, clientView{text: "a", finish: "stop"}},
 	{"content in parts", chunkOf(`{"content":[{"type":"text","text":"a"}]}`, "null") + textChunk("b") + chunkOf(`{}`, `"stop"`), clientView{text: "ab", finish: "stop"}},
 	{"choices empty first", `data: {"id":"","model":"","object":"","choices":[],"prompt_filter_results":[]}` + "\n\n" + textChunk("a") + chunkOf(`{}`, `"stop"`), clientView{text: "a", finish: "stop"}},
 	{"choices null", `data: {"id":"x","choices":null}` + "\n\n" + textChunk("a") + chunkOf(`{}`, `"stop"`), clientView{text: "a", finish: "stop"}},
@@ -77,6 +80,10 @@ var turns = []struct {
 	{
 		"a call of the client with a name in pieces", calling(piece("0", "y", "get_", "")) + calling(piece("0", "", "weather", "")) + calling(piece("0", "", "", "{}")) + finished,
 		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", "{}"}}},
+	},
+	{
+		"a name in a namespace in each fragment", calling(piece("0", "y", "functions.get_weather", `{"city":`)) + calling(piece("0", "y", "functions.get_weather", `"Oslo"}`)) + finished,
+		clientView{finish: "tool_calls", calls: []seenCall{{"y", "get_weather", `{"city":"Oslo"}`}}},
 	},
 	{
 		"calls without arguments in order", calling(piece("0", "y", "get_weather", "")) + calling(piece("1", "z", "get_weather", "")) + calling(piece("1", "", "", "{}")) + finished,
