@@ -87,6 +87,8 @@ type fakeBox struct {
 	killed   chan struct{} // closed when it is no more
 	usedDead bool          // deleted while one of them ran
 	orphan   bool          // the answer to its creation was lost
+	paused   bool          // it lives, but does nothing
+	pauses   bool          // it is paused when its time is over
 	resets   int           // how often variables were lost in it
 	contexts map[string]*fakeContext
 	order    []string
@@ -121,7 +123,12 @@ func (f *fakeE2B) client() *e2b.Client {
 }
 
 func (b *fakeBox) alive() bool {
-	return !b.deleted && !b.lost && time.Now().Before(b.end)
+	return !b.deleted && !b.lost && (b.paused || b.pauses || time.Now().Before(b.end))
+}
+
+// sleeps says whether it is paused.
+func (b *fakeBox) sleeps() bool {
+	return b.alive() && (b.paused || !time.Now().Before(b.end))
 }
 
 // aliveBoxes returns those that live, the oldest first.
@@ -311,6 +318,7 @@ func (f *fakeE2B) serve(r *http.Request, op, id string, body []byte) *http.Respo
 		Metadata  map[string]string `json:"metadata"`
 		Code      string            `json:"code"`
 		ContextID string            `json:"context_id"`
+		AutoPause bool              `json:"autoPause"`
 	}
 	if len(body) > 0 {
 		if err := json.Unmarshal(body, &in); err != nil {
@@ -321,6 +329,7 @@ func (f *fakeE2B) serve(r *http.Request, op, id string, body []byte) *http.Respo
 	switch op {
 	case "create":
 		b := f.create(timeout, in.Metadata)
+		b.pauses = in.AutoPause
 		resp := answer(r, http.StatusCreated, b.view())
 		resp.Header.Set(created, b.id)
 		return resp
@@ -336,7 +345,7 @@ func (f *fakeE2B) serve(r *http.Request, op, id string, body []byte) *http.Respo
 		return b.control(r, op, timeout)
 	}
 	switch {
-	case dead:
+	case dead, b.sleeps():
 		return answer(r, http.StatusBadGateway, fmt.Sprintf(`{"sandboxId":%q,"message":"The sandbox was not found","code":502}`, id))
 	case r.Header.Get("X-Access-Token") != b.token:
 		return answer(r, http.StatusUnauthorized, `{"message":"unauthorized"}`)
@@ -373,9 +382,13 @@ func (f *fakeE2B) list(query url.Values) string {
 		for k := range want {
 			match = match && b.metadata[k] == want.Get(k)
 		}
+		state := "running"
+		if b.sleeps() {
+			state = "paused"
+		}
 		if match {
 			out = append(out, map[string]any{
-				"sandboxID": b.id, "metadata": b.metadata, "state": "running",
+				"sandboxID": b.id, "metadata": b.metadata, "state": state,
 				"startedAt": b.started.UTC().Format(time.RFC3339), "endAt": b.end.UTC().Format(time.RFC3339),
 			})
 		}
@@ -389,15 +402,26 @@ func (b *fakeBox) control(r *http.Request, op string, timeout time.Duration) *ht
 	switch op {
 	case "delete":
 		b.deleted = true
-		b.usedDead = b.attached > 0
+		b.usedDead = b.usedDead || b.attached > 0
 		close(b.killed)
 		return answer(r, http.StatusNoContent, "")
 	case "connect":
+		b.paused = false
 		if end := time.Now().Add(timeout); end.After(b.end) {
 			b.end = end
 		}
 		return answer(r, http.StatusOK, b.view())
+	case "pause":
+		if b.sleeps() {
+			return answer(r, http.StatusConflict, `{"message":"already paused"}`)
+		}
+		b.paused, b.end = true, time.Now()
+		b.usedDead = b.usedDead || b.attached > 0
+		return answer(r, http.StatusNoContent, "")
 	case "timeout":
+		if b.sleeps() {
+			return answer(r, http.StatusNotFound, `{"message":"sandbox not found"}`)
+		}
 		b.end = time.Now().Add(timeout)
 		b.timeouts = append(b.timeouts, timeout)
 		return answer(r, http.StatusNoContent, "")

@@ -35,6 +35,7 @@ func (p *Pool) expire(e *entry) {
 		return
 	}
 	b.pause = true
+	p.table.spared(e, b) // already for a request that comes meanwhile
 	done := make(chan struct{})
 	p.pausing[e.key] = done
 	p.end(b, e, func() {
