@@ -39,11 +39,13 @@ print(name, count, %q)
 `
 
 const (
-	loadRequests = 1000
 	loadAtOnce   = 100
 	loadSessions = 50
 	loadCallers  = 10
 )
+
+// loadRequests is how many requests each engine gets.
+var loadRequests = map[string]int{embedded.name: 1000, remote.name: 500}
 
 // tally is what the answers of one session said.
 type tally struct {
@@ -75,6 +77,7 @@ func TestLoad(t *testing.T) {
 	forEngines(t, func(t *testing.T, e engine) {
 		e.block(t) // starts the server that stands for E2B, which stays
 		before := goleak.IgnoreCurrent()
+		requests := loadRequests[e.name]
 		u := newModel(t)
 		g := start(t, e.interpreter(t, fmt.Sprintf("sessions {\nidle 2m\nmax %d\n}\nqueue_timeout 5m", 2*loadSessions))+"\n"+u.proxy())
 		created := served.creations()
@@ -105,17 +108,17 @@ func TestLoad(t *testing.T) {
 			})
 		}
 		began := time.Now()
-		for i := range loadRequests {
+		for i := range requests {
 			jobs <- i
 		}
 		close(jobs)
 		workers.Wait()
-		t.Logf("%d requests in %v", loadRequests, time.Since(began).Round(time.Millisecond))
+		t.Logf("%d requests in %v", requests, time.Since(began).Round(time.Millisecond))
 		transport.CloseIdleConnections()
 
 		for i, y := range sessions {
-			if len(y.names) != 1 || len(y.counts) != loadRequests/loadSessions {
-				t.Errorf("session %d had %d sandboxes and counted to %d, want 1 and %d", i, len(y.names), len(y.counts), loadRequests/loadSessions)
+			if len(y.names) != 1 || len(y.counts) != requests/loadSessions {
+				t.Errorf("session %d had %d sandboxes and counted to %d, want 1 and %d", i, len(y.names), len(y.counts), requests/loadSessions)
 			}
 		}
 		if n := served.creations() - created; e.name == remote.name && n != loadSessions {

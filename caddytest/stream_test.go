@@ -172,8 +172,8 @@ func TestClientThatLeavesCancelsTheRun(t *testing.T) {
 // Bytes of a client that reads slowly do not pile up for ever, and what it
 // reads in the end is complete.
 func TestSlowReaderGetsEverything(t *testing.T) {
-	const events = 2000
-	piece := strings.Repeat("x", 1000)
+	const events = 500
+	piece := strings.Repeat("x", 4000)
 	u := newUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range events {
 			sendEvents(w, chunkOf(piece))

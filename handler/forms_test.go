@@ -121,3 +121,19 @@ func (r renaming) Write(p []byte) (int, error) {
 }
 
 func (r renaming) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// reverse_proxy forwards informational answers before the answer itself.
+func TestInformationalAnswersAreNoAnswers(t *testing.T) {
+	hinted := func(next reply) reply {
+		return func(w http.ResponseWriter, r *http.Request) error {
+			w.WriteHeader(http.StatusEarlyHints)
+			return next(w, r)
+		}
+	}
+	bothForms(t, func(t *testing.T, stream bool) {
+		inBubble(t, nil, func(f *fixture) {
+			f.upstream.then(hinted(runs("say hi")), hinted(says("done")))
+			f.post(ask(map[string]any{"stream": stream})).says(t, "stop", "done")
+		})
+	})
+}

@@ -66,19 +66,27 @@ func TestKeepAliveWhileCodeRuns(t *testing.T) {
 }
 
 func TestKeepAliveWhileATurnIsSilent(t *testing.T) {
-	hesitant := func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.WriteHeader(http.StatusOK)
-		if err := http.NewResponseController(w).Flush(); err != nil {
-			return err
+	flushing := func(flush func(http.ResponseWriter) error) reply {
+		return func(w http.ResponseWriter, r *http.Request) error {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			if err := flush(w); err != nil {
+				return err
+			}
+			return after(25*time.Second, says("done"))(w, r)
 		}
-		return after(25*time.Second, says("done"))(w, r)
+	}
+	controller := func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() }
+	flusher := func(w http.ResponseWriter) error {
+		w.(http.Flusher).Flush()
+		return nil
 	}
 	for name, c := range map[string]struct {
 		turns []reply
 		want  []time.Duration
 	}{
-		"headers only at first": {[]reply{hesitant}, []time.Duration{10 * time.Second, 20 * time.Second}},
+		"headers only at first": {[]reply{flushing(controller)}, []time.Duration{10 * time.Second, 20 * time.Second}},
+		"headers by a Flusher":  {[]reply{flushing(flusher)}, []time.Duration{10 * time.Second, 20 * time.Second}},
 		"nothing at first":      {[]reply{after(25*time.Second, says("done"))}, nil},
 		"nothing afterwards":    {[]reply{runs("say hi"), after(25*time.Second, says("done"))}, []time.Duration{10 * time.Second, 20 * time.Second}},
 	} {
