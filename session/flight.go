@@ -157,6 +157,9 @@ func (p *Pool) reserve(wanted context.Context, e *entry) (Limits, error) {
 func (p *Pool) create(ctx, wanted context.Context, f *flight, e *entry, limits Limits) (*box, error) {
 	wait := rateWait
 	for {
+		if err := p.awaitPace(ctx, wanted, e.identity); err != nil {
+			return nil, err
+		}
 		if err := p.mayCreate(wanted, f); err != nil {
 			return nil, err
 		}

@@ -70,10 +70,11 @@ type Pool struct {
 	scans    int                      // looks so far
 	reaping  bool                     // the reaper runs
 	dormant  bool                     // and waits for something to do
-	draining bool                     // no session is kept any longer
-	exiting  bool                     // no sandbox is made any longer
-	active   int                      // goroutines of the pool
-	changed  chan struct{}            // closed and replaced when there may be less to drain
+	pace     pace
+	draining bool          // no session is kept any longer
+	exiting  bool          // no sandbox is made any longer
+	active   int           // goroutines of the pool
+	changed  chan struct{} // closed and replaced when there may be less to drain
 
 	wake chan struct{} // makes the reaper look
 }
@@ -90,6 +91,7 @@ func NewPool(c Config) *Pool {
 		ending:      make(map[string]struct{}),
 		checks:      make(map[string]*check),
 		pausing:     make(map[string]chan struct{}),
+		pace:        pace{queues: make(map[string][]chan struct{})},
 		changed:     make(chan struct{}),
 		wake:        make(chan struct{}, 1),
 	}

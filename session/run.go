@@ -78,7 +78,7 @@ func (r *run) do(ctx context.Context) {
 
 // unavailable is the status of a program for which there was no sandbox.
 func unavailable(err error) Status {
-	if errors.Is(err, errNoPlace) {
+	if errors.Is(err, errNoPlace) || errors.Is(err, errPace) {
 		return Busy
 	}
 	return Unavailable

@@ -36,7 +36,8 @@ type Caller struct {
 	Kind, Value string
 }
 
-// Limits are the limits of a pool. All durations and numbers must be positive.
+// Limits are the limits of a pool. All durations and numbers must be positive,
+// unless they say otherwise.
 type Limits struct {
 	// Idle is how long a session may be unused before its sandbox ends.
 	Idle time.Duration
@@ -59,12 +60,17 @@ type Limits struct {
 	// session included.
 	Max int
 
+	// CreateEvery is the least time between two creations of sandboxes. Those who
+	// have to wait for longer than SandboxTimeout get none. 0 means none.
+	CreateEvery time.Duration
+
 	// Pause lets the provider pause a session that is idle for too long, instead
 	// of deleting it: it then costs nothing, does not count towards the caps, and
 	// goes on when it is used again. Not for a pool that is not remote.
 	Pause bool
 
-	// Keep is how long a session stays paused before it is deleted.
+	// Keep is how long a session stays paused before it is deleted. 0 means that
+	// it is never.
 	Keep time.Duration
 
 	// DeleteOnExit ends the sandboxes of sessions when the process exits, except
@@ -113,7 +119,7 @@ const (
 	// Unavailable: no sandbox was to be had. The program has not run.
 	Unavailable
 	// Busy: its turn, or room for a sandbox, did not come within
-	// Limits.QueueTimeout. The program has not run.
+	// Limits.QueueTimeout, or too many were being created. The program has not run.
 	Busy
 	// Canceled: the request ended. The program may have run in part.
 	Canceled
