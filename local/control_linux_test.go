@@ -118,6 +118,10 @@ func TestListFiltersAndPages(t *testing.T) {
 			t.Errorf("%s filtered: %v", version, got)
 		}
 	}
+	asSDKs := url.QueryEscape(url.Values{"n": {"1"}, "app": {url.QueryEscape("a&b=c")}}.Encode())
+	if got, _ := list("/v2/sandboxes?metadata=" + asSDKs); len(got) != 1 || got[0].Metadata["n"] != "1" {
+		t.Errorf("filtered as by the SDKs: %v", got)
+	}
 	if got, _ := list("/v2/sandboxes?metadata=n%3D9"); len(got) != 0 {
 		t.Errorf("nothing matches, but %v", got)
 	}

@@ -102,13 +102,26 @@ func pageToken(e listedSandbox) string {
 	return e.StartedAt.UTC().Format("20060102T150405.000000000") + "-" + e.SandboxID
 }
 
+// hasMetadata tells whether a sandbox has all that a filter names. E2B's SDKs encode
+// keys and values once more than other clients do: E2B takes both.
 func hasMetadata(have map[string]string, wanted url.Values) bool {
 	for key, values := range wanted {
-		if value, ok := have[key]; !ok || values[0] != value {
+		if value, ok := have[key]; ok && value == values[0] {
+			continue
+		}
+		if value, ok := have[unescaped(key)]; !ok || value != unescaped(values[0]) {
 			return false
 		}
 	}
 	return true
+}
+
+// unescaped undoes the encoding of a text, where it has one.
+func unescaped(text string) string {
+	if plain, err := url.QueryUnescape(text); err == nil {
+		return plain
+	}
+	return text
 }
 
 // inspect answers GET /sandboxes/{id}.
