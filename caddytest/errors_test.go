@@ -194,6 +194,32 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
+// The model is told in plain words that no code can run, and the exchange goes
+// on; what is wrong is for the operator.
+func TestSandboxesThatCannotBeHad(t *testing.T) {
+	u := newModel(t)
+	down := "http://127.0.0.1:" + freePort(t)
+	server := served.open(t)
+	for name, c := range map[string]struct{ key, url string }{
+		"down":      {sandboxKey, down},
+		"wrong key": {"e2b_wrong", server},
+		"no E2B":    {sandboxKey, u.URL + "/nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			block := "code_interpreter {\nsandbox_timeout 2s\nsandbox e2b {\napi_key " + c.key + "\napi_url " + c.url + "\nsandbox_url " + c.url + "\n}\n}"
+			g := start(t, block+"\n"+u.proxy())
+			for _, form := range []fields{nil, streamed} {
+				a := g.client().ask(run("print(1)", in("a"), form)).says(t, "no Python sandbox is available")
+				for _, secret := range []string{"127.0.0.1", "e2b", "key", "refused"} {
+					if strings.Contains(a.body, secret) {
+						t.Errorf("%q is in the answer: %s", secret, a.body)
+					}
+				}
+			}
+		})
+	}
+}
+
 // raw sends bytes over a connection of its own, closes its half of it if
 // wanted, and returns what comes back.
 func (g *gateway) raw(request string, half bool) string {
