@@ -102,7 +102,16 @@ func (c *Call) complete() bool {
 		return c.object != nil
 	}
 	// Most fragments do not end in a bracket, and need no look at the whole.
-	if strings.IndexByte("}]\"", lastByte(c.args)) < 0 {
+	var closers string
+	switch firstByte(string(c.args[:min(len(c.args), 64)])) {
+	case '{':
+		closers = "}"
+	case '[':
+		closers = "]"
+	case '\\': // a quote, or white space
+		closers = "}]\""
+	}
+	if strings.IndexByte(closers, lastByte(c.args)) < 0 {
 		return false
 	}
 	s, ok := c.Arguments()

@@ -28,7 +28,6 @@ type Chunk struct {
 	id, created, model, usage, failure, finish, toolCalls, functionCall, role span
 
 	choices   span // the value of choices
-	first     span // the choice that is read
 	message   span // the value of its delta or message
 	hasChoice bool
 	whole     bool // it is a message, not a delta
@@ -84,11 +83,10 @@ func (c *Chunk) parseChoice() {
 	if c.list, ok = c.elements(c.list, c.choices.start); !ok || len(c.list) == 0 {
 		return
 	}
-	c.first = c.list[0]
-	if c.choice, ok = c.members(c.choice, c.first.start); !ok {
+	if c.choice, ok = c.members(c.choice, c.list[0].start); !ok {
 		return
 	}
-	c.hasChoice = true
+	c.hasChoice, c.odd = true, len(c.list) > 1
 	indexed := false
 	for _, m := range c.choice {
 		switch v := c.valueOf(m); {

@@ -51,6 +51,7 @@ var turns = []struct {
 	{"delta null or missing", `data: {"id":"x","choices":[{"index":0,"delta":null}]}` + "\n\n" + textChunk("a") + `data: {"id":"x","choices":[{"index":0,"finish_reason":"stop"}]}` + "\n\n", clientView{text: "a", finish: "stop"}},
 	{"message instead of delta", `data: {"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"a"}}]}` + "\n\n" + chunkOf(`{}`, `"stop"`), clientView{text: "a", finish: "stop"}},
 	{"message beside delta", `data: {"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"ab"},"delta":{"content":"a"}}]}` + "\n\n" + textChunk("b") + chunkOf(`{}`, `"stop"`), clientView{text: "ab", finish: "stop"}},
+	{"two choices", `data: {"id":"x","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"},{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}]}` + "\n\n", clientView{text: "a", finish: "stop"}},
 	{"message at the end", textChunk("a") + textChunk("b") + `data: {"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"ab"},"finish_reason":"stop"}]}` + "\n\n", clientView{text: "ab", finish: "stop"}},
 	{"an error in an array", "data: [{\"error\":{\"message\":\"m\"}}]\n\n", clientView{failure: `{"message":"m"}`}},
 	{"an array that is no error", "data: []\n\n" + textChunk("a") + streamEnd, clientView{text: "a", finish: "stop"}},
@@ -194,5 +195,23 @@ func TestUsageOnlyForThoseWhoAsk(t *testing.T) {
 	s.Finish(&a, "stop", a.Usage)
 	if out := string(s.Take()); strings.Contains(out, "usage") {
 		t.Errorf("the client got\n%s", out)
+	}
+}
+
+// What comes late of a call reaches the client, in the form of its tool.
+func TestLaterFragmentsOfAClientsCall(t *testing.T) {
+	p := play(t, calling(`{"index":0,"id":"a","type":"custom","custom":{"name":"get_weather","input":"te"}}`)+
+		calling(`{"index":0,"custom":{"input":"xt"}}`)+calling(`{"index":0,"extra_content":{"google":{"thought_signature":"S"}}}`)+finished, 0, testTools)
+	for _, want := range []string{
+		`"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"get_weather","input":"te"}}]`,
+		`"tool_calls":[{"index":0,"custom":{"input":"xt"}}]`,
+		`"tool_calls":[{"index":0,"custom":{"input":""},"extra_content":{"google":{"thought_signature":"S"}}}]`,
+	} {
+		if !strings.Contains(string(p.client), want) {
+			t.Errorf("no %s in\n%s", want, p.client)
+		}
+	}
+	if got := p.answer.Calls()[0].Foreign(); string(got.Echo) != `"text"` {
+		t.Errorf("echo %s", got.Echo)
 	}
 }
