@@ -47,7 +47,12 @@ func (p *Pool) rest(e *entry) {
 		p.vacate(e)
 		p.table.remove(e)
 		p.announce()
-	case e.key == "" || p.draining && !p.exiting:
+	case e.key == "" || e.doomed || e.box.ended || p.draining && !p.exiting:
+		if e.key == "" {
+			e.because(ReasonRequest)
+		} else {
+			e.because(ReasonDrained)
+		}
 		p.table.remove(e)
 		p.retire(e, nil)
 		p.announce()
@@ -91,6 +96,7 @@ func (p *Pool) retire(e *entry, heir *claim) {
 func (p *Pool) discard(e *entry, guarded bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	e.because(ReasonReplaced)
 	b := e.letGo()
 	b.failed = !guarded
 	e.place = false
@@ -121,7 +127,14 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.ending, id)
-		if became == spared {
+		switch became {
+		case ended:
+			p.observe(b.ends)
+		case paused:
+			ev := b.ends
+			ev.Type = Paused
+			p.observe(ev)
+		case spared:
 			p.logger.Debug("another process may use a sandbox, it is left to its timeout", zap.String("sandbox_id", id))
 		}
 		if became != ended && session != nil {
@@ -226,6 +239,7 @@ func (p *Pool) kill(ctx context.Context, id string) {
 			p.logger.Debug("sandbox deleted", zap.String("sandbox_id", id))
 			return
 		}
+		p.observeCall(err)
 		if e2b.KindOf(err) == e2b.Refused || e2b.KindOf(err) == e2b.Unauthorized || sleep(ctx, jitter(wait)) != nil {
 			p.logger.Warn("deleting a sandbox failed, it is left to its timeout", zap.String("sandbox_id", id), zap.Error(err))
 			return

@@ -61,6 +61,7 @@ func (p *Pool) list(ctx context.Context, key string) ([]e2b.Info, error) {
 	want := map[string]string{metaProduct: product, metaPool: p.fingerprint, metaKind: kindSession, metaSession: key}
 	infos, err := p.client.List(ctx, want)
 	if err != nil {
+		p.observeCall(err)
 		return nil, err
 	}
 	infos = slices.DeleteFunc(infos, func(i e2b.Info) bool {
@@ -121,6 +122,7 @@ func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) 
 		sb, err = p.client.Connect(ctx, id, timeout)
 	}
 	if err != nil {
+		p.observeCall(err)
 		p.logger.Warn("connecting to a session's sandbox failed, it is left to its timeout", zap.String("sandbox_id", id), zap.Error(err))
 		return nil
 	}
@@ -128,8 +130,10 @@ func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) 
 	// Whoever had it may have died in the middle of a program.
 	b := &box{sb: sb, born: at, found: true, dirty: true, suspect: at.Add(-settleTime)}
 	b.extended(at, timeout)
+	p.answered(nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.observeSandbox(Found, e, id, time.Since(at))
 	if e.left == id {
 		e.lost, e.left = false, "" // nothing was lost after all
 	}

@@ -90,6 +90,13 @@ func (p *Pool) vacate(e *entry) {
 
 // obtain takes a place, then finds the session's sandbox or creates one.
 func (p *Pool) obtain(ctx, wanted context.Context, f *flight, e *entry) (*box, error) {
+	probe, err := p.admitted()
+	if err != nil {
+		return nil, err
+	}
+	if probe {
+		defer p.probed()
+	}
 	if err := p.awaitPause(wanted, e); err != nil {
 		return nil, err
 	}
@@ -170,9 +177,13 @@ func (p *Pool) create(ctx, wanted context.Context, f *flight, e *entry, limits L
 			p.logger.Debug("sandbox created", zap.String("sandbox_id", sb.ID), zap.Duration("took", time.Since(born)))
 			b := &box{sb: sb, born: born}
 			b.extended(born, timeout)
+			p.answered(nil)
+			p.observeSandbox(Created, e, sb.ID, time.Since(born))
 			p.watchTwins(e, limits)
 			return b, nil
 		}
+		p.observeCall(err)
+		p.answered(err)
 		if ctx.Err() != nil {
 			p.watchTwins(e, limits) // it may have been made all the same
 			p.logger.Warn("creating a sandbox took too long", zap.Error(err))

@@ -48,8 +48,9 @@ type Info struct {
 	Created   time.Time // when it came to this process; zero while it is being created
 	LastUsed  time.Time // when its last request ended; zero before that
 
-	Requests int // that have it
-	Waiting  int // programs that wait for their turn in it
+	Requests   int // that have it
+	Waiting    int // programs that wait for their turn in it
+	Executions int // programs that were sent
 }
 
 // Sandboxes returns what the pool holds, the least recently used first.
@@ -70,7 +71,7 @@ func (p *Pool) Sandboxes() []Info {
 func (e *entry) info() Info {
 	i := Info{
 		Key: e.key, Identity: e.identity, State: e.state(), LastUsed: e.lastUsed,
-		Requests: e.pins, Waiting: len(e.turn.queue),
+		Requests: e.pins, Waiting: len(e.turn.queue), Executions: e.runs,
 	}
 	if b := e.box; b != nil {
 		i.SandboxID, i.Created, i.Found = b.sb.ID, b.born, b.found
@@ -96,6 +97,7 @@ type Stats struct {
 	Places  int           // taken of Limits.Max, those of sandboxes being deleted included
 	States  map[State]int // sandboxes by state; every state is there
 	Waiting int           // requests that wait for room for a sandbox, or for their turn in one
+	Health  Health
 }
 
 // Stats returns the pool's numbers of this moment.
@@ -105,6 +107,7 @@ func (p *Pool) Stats() Stats {
 	s := Stats{
 		Limits: p.table.limits,
 		Places: p.table.live,
+		Health: p.circuit.health(),
 		States: map[State]int{Starting: 0, InUse: 0, Idle: 0, Ending: 0},
 	}
 	inUse := 0
@@ -126,26 +129,52 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// End ends the sandboxes that match, also those in use: the programs in them do
-// not finish, and their callers are told that variables are lost. It does not
-// wait for the provider. The number is that of sandboxes it was the end of;
-// those that are being created are not among them. Match must not call the pool.
+// End ends the sandboxes that match, those in use too: the programs in them do not
+// finish, and their callers are told that variables are lost. One that is being
+// created ends when the requests that wait for it have. End does not wait for the provider. It returns the
+// number of sandboxes. Match must not call the pool.
 func (p *Pool) End(match func(Info) bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
 	for e := range p.table.entries {
 		info := e.info()
-		if info.State == Starting || info.State == Ending || !match(info) {
+		if info.State == Ending || !match(info) {
 			continue
 		}
 		n++
-		if e.idle() {
+		switch {
+		case e.idle():
+			e.because(ReasonOperator)
 			p.table.remove(e)
 			p.end(e.box, nil, func() { p.table.free(nil) })
-		} else {
+		case e.box != nil:
+			e.because(ReasonOperator)
 			p.end(e.box, nil, nil)
+		default:
+			e.doomed = true
 		}
 	}
 	return n
+}
+
+// Recycle ends all sandboxes without disturbing anyone: idle ones at once, those
+// in use when their last request has ended. It returns the numbers of both. The
+// pool remains in use.
+func (p *Pool) Recycle() (now, later int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for e := range p.table.entries {
+		switch {
+		case e.idle():
+			now++
+			e.because(ReasonDrained)
+			p.table.remove(e)
+			p.retire(e, nil)
+		case e.state() != Ending:
+			later++
+			e.doomed = e.key != "" // others end with their request anyway
+		}
+	}
+	return now, later
 }

@@ -34,14 +34,14 @@ func TestSandboxesAreListedByUse(t *testing.T) {
 			t.Fatalf("%d sandboxes, want 3", len(infos))
 		}
 		first, second, last := infos[0], infos[1], infos[2]
-		if first.Key != Key([]byte("secret"), alice, "1") || first.State != Idle ||
+		if first.Key != Key([]byte("secret"), alice, "1") || first.State != Idle || first.Executions != 1 ||
 			time.Since(first.LastUsed) < time.Second || first.Created.After(first.LastUsed) {
 			t.Errorf("the first is %+v", first)
 		}
 		if second.Key != Key([]byte("secret"), bob, "2") || second.Identity == first.Identity {
 			t.Errorf("the second is %+v", second)
 		}
-		if last.Key != "" || last.Identity != first.Identity || last.State != InUse || last.Requests != 1 {
+		if last.Key != "" || last.Identity != first.Identity || last.State != InUse || last.Requests != 1 || last.Executions != 2 {
 			t.Errorf("the last is %+v", last)
 		}
 		h.Close()

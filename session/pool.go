@@ -55,6 +55,7 @@ type Pool struct {
 	remote      bool
 	logger      *zap.Logger
 	shelf       *shelf
+	observer    func(Event)
 
 	base context.Context //nolint:containedctx // the pool's own work outlives every request
 	stop context.CancelFunc
@@ -62,6 +63,7 @@ type Pool struct {
 	// mu guards all below and is never held over network I/O.
 	mu       sync.Mutex
 	table    *table
+	circuit  circuit
 	ending   map[string]struct{}      // ids of sandboxes that are being deleted
 	checks   map[string]*check        // sessions to look at for twins
 	pausing  map[string]chan struct{} // sessions that are being paused; closed when they are
@@ -88,6 +90,7 @@ func NewPool(c Config) *Pool {
 		fingerprint: c.Fingerprint,
 		remote:      c.Remote,
 		logger:      c.Logger,
+		observer:    c.Observer,
 		ending:      make(map[string]struct{}),
 		checks:      make(map[string]*check),
 		pausing:     make(map[string]chan struct{}),
@@ -189,6 +192,7 @@ func (p *Pool) drainEntry(e *entry) {
 	switch {
 	case !p.exiting:
 		if e.idle() {
+			e.because(ReasonDrained)
 			p.table.remove(e)
 			p.retire(e, nil)
 		}
@@ -196,10 +200,13 @@ func (p *Pool) drainEntry(e *entry) {
 		e.flight.drop()
 	case e.box == nil || e.box.ended:
 	case e.key == "":
+		e.because(ReasonExit)
 		p.end(e.box, nil, nil)
 	case !p.remote:
+		e.because(ReasonExit)
 		p.end(e.box, nil, nil)
 	case p.table.limits.DeleteOnExit:
+		e.because(ReasonExit)
 		p.end(e.box, e, nil)
 	case e.pins == 0:
 		b := e.box

@@ -100,6 +100,7 @@ func (p *Pool) extend(ctx context.Context, b *box, d time.Duration) error {
 		return nil
 	}
 	b.renewAt = time.Now().Add(margin / 5)
+	p.observeCall(err)
 	p.logger.Debug("extending a sandbox's timeout failed", zap.String("sandbox_id", b.sb.ID), zap.Error(err))
 	return err
 }

@@ -107,6 +107,7 @@ func (p *Pool) sweep() (wait time.Duration, over bool) {
 			// It is being released.
 		case e.idle():
 			p.logger.Debug("session idle for too long", zap.String("sandbox_id", e.box.sb.ID))
+			e.because(ReasonIdle)
 			p.expire(e)
 		default:
 			p.keepAlive(e)

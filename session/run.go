@@ -118,6 +118,7 @@ func (r *run) execute(ctx context.Context, b *box) (err error, over bool) {
 	had := b.dirty
 	b.dirty = true
 	b.suspect = time.Now()
+	r.entry.runs++
 	p.mu.Unlock()
 	// Until its end has arrived a program counts as abandoned, whatever ends
 	// this function.
@@ -143,6 +144,7 @@ func (r *run) execute(ctx context.Context, b *box) (err error, over bool) {
 		Code: r.code, ContextID: b.context, Timeout: r.limits.ExecTimeout,
 	}, r.observer(b))
 	finished = err == nil
+	p.observeCall(err)
 	over = r.judge(ctx, b, err)
 	return err, over
 }
@@ -194,6 +196,7 @@ func (r *run) judge(ctx context.Context, b *box, err error) bool {
 		// A server that answered with an error is of no use to anybody. When only
 		// the connection broke, another process may still use the sandbox.
 		r.end(ctx, err, Interrupted)
+		r.pool.observeLoss(r.entry, err)
 		r.pool.discard(r.entry, !serverError(err))
 	}
 	return true
@@ -294,12 +297,15 @@ func (r *run) replace(ctx context.Context, cause error) bool {
 			r.handle.failure = cause
 		}
 		p.mu.Unlock()
+		p.observeLoss(r.entry, cause)
 		p.discard(r.entry, false)
 		r.end(ctx, cause, Unavailable)
 		return false
 	}
 	r.handle.replaced = true
 	r.tries, r.reconnected, r.newContext = 0, false, false
+	p.observe(r.entry.lossOf(cause))
+	r.entry.because(ReasonReplaced)
 	b := r.entry.letGo()
 	b.failed = true
 	p.logger.Warn("sandbox replaced", zap.String("sandbox_id", b.sb.ID), zap.Error(cause))

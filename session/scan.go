@@ -134,6 +134,7 @@ func (p *Pool) removePaused(ctx context.Context, info e2b.Info, limits Limits) b
 	}
 	p.logger.Info("deleting a session that is paused for too long", zap.String("sandbox_id", info.ID))
 	p.kill(ctx, info.ID)
+	p.observe(Event{Type: Deleted, SandboxID: info.ID, Key: n.session, Identity: n.identity, Reason: ReasonKept})
 	return true
 }
 

@@ -100,6 +100,10 @@ type Config struct {
 
 	// Logger is for the operator. Nil means none.
 	Logger *zap.Logger
+
+	// Observer is told what happens, from many goroutines. It must neither block
+	// nor call the pool. Nil means none.
+	Observer func(Event)
 }
 
 // Status is how a Run ended.

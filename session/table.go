@@ -46,6 +46,7 @@ type box struct {
 	failed  bool      // it is given up because it failed this process
 	pause   bool      // it is to be paused instead of deleted
 	lease   lease     // on it, where sessions are shared
+	ends    Event     // what to tell when it has ended
 }
 
 // entry is a session, or the sandbox of a request without one, and who uses it.
@@ -61,6 +62,9 @@ type entry struct {
 	box      *box    // nil: there is none yet, or none any more
 	place    bool    // it counts towards the caps
 	lastUsed time.Time
+
+	runs   int  // programs that were sent
+	doomed bool // its sandbox ends when nobody uses it any more
 
 	lost bool   // variables are gone and nobody was told
 	left string // unless this sandbox, which was left to its timeout, is found again
@@ -307,6 +311,7 @@ func (t *table) makeRoom(c *claim, id *identity) bool {
 		c.madeRoom = true
 		heir = c
 	}
+	victim.because(ReasonEvicted)
 	t.remove(victim)
 	t.retire(victim, heir)
 	return true

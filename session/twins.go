@@ -172,5 +172,6 @@ func (p *Pool) deleteTwin(twin e2b.Info) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.ending, twin.ID)
+		p.observe(Event{Type: Deleted, SandboxID: twin.ID, Key: twin.Metadata[metaSession], Identity: twin.Metadata[metaIdentity], Reason: ReasonTwin})
 	})
 }
