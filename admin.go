@@ -38,6 +38,7 @@ func init() {
 //	GET    /code_interpreter/sessions/{id}      one of them
 //	DELETE /code_interpreter/sessions/{id}      ends it, in use or not
 //	DELETE /code_interpreter/identities/{hash}  ends all of a caller
+//	POST   /code_interpreter/drain?backend={id} ends all of a backend, those in use when their request ends
 //
 // Callers and sessions are keyed hashes, in the short form that access log and
 // traces have too. What they are named, and what they run, is not shown.
@@ -60,6 +61,7 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		route("sessions", methods{http.MethodGet: a.sessions}),
 		route("sessions/{id}", methods{http.MethodGet: a.session, http.MethodDelete: a.endSession}),
 		route("identities/{hash}", methods{http.MethodDelete: a.endIdentity}),
+		route("drain", methods{http.MethodPost: a.drain}),
 	}
 }
 
@@ -92,19 +94,20 @@ func apiError(status int, format string, args ...any) error {
 
 // sessionInfo is a sandbox and its session as operators see it.
 type sessionInfo struct {
-	ID       string        `json:"id"` // session, or sandbox for one without a session
-	Session  string        `json:"session,omitempty"`
-	Identity string        `json:"identity"`
-	Sandbox  string        `json:"sandbox,omitempty"`
-	Backend  string        `json:"backend"`
-	Engine   string        `json:"engine"`
-	Kind     string        `json:"kind"` // kindSession or kindRequest
-	State    session.State `json:"state"`
-	Found    bool          `json:"found_again"`
-	Created  time.Time     `json:"created,omitzero"`
-	LastUsed time.Time     `json:"last_used,omitzero"`
-	Requests int           `json:"requests"`
-	Waiting  int           `json:"waiting"`
+	ID         string        `json:"id"` // session, or sandbox for one without a session
+	Session    string        `json:"session,omitempty"`
+	Identity   string        `json:"identity"`
+	Sandbox    string        `json:"sandbox,omitempty"`
+	Backend    string        `json:"backend"`
+	Engine     string        `json:"engine"`
+	Kind       string        `json:"kind"` // kindSession or kindRequest
+	State      session.State `json:"state"`
+	Found      bool          `json:"found_again"`
+	Created    time.Time     `json:"created,omitzero"`
+	LastUsed   time.Time     `json:"last_used,omitzero"`
+	Requests   int           `json:"requests"`
+	Waiting    int           `json:"waiting"`
+	Executions int           `json:"executions"`
 }
 
 const (
@@ -116,7 +119,7 @@ func (b *backend) describe(i session.Info) sessionInfo {
 	s := sessionInfo{
 		ID: i.SandboxID, Identity: session.Short(i.Identity), Sandbox: i.SandboxID,
 		Backend: b.id, Engine: b.engine, Kind: kindRequest, State: i.State, Found: i.Found,
-		Created: i.Created, LastUsed: i.LastUsed, Requests: i.Requests, Waiting: i.Waiting,
+		Created: i.Created, LastUsed: i.LastUsed, Requests: i.Requests, Waiting: i.Waiting, Executions: i.Executions,
 	}
 	if i.Key != "" {
 		s.Session = session.Short(i.Key)
@@ -192,6 +195,36 @@ func end(match func(session.Info) bool) (int, error) {
 		return 0, errNoMatch
 	}
 	return n, nil
+}
+
+// drained is the answer to a drain.
+type drained struct {
+	Ended int `json:"ended"` // idle ones
+	Later int `json:"later"` // in use; they end when their last request has
+}
+
+// drain ends the sandboxes of a backend, which goes on with new ones.
+func (adminAPI) drain(r *http.Request) (any, error) {
+	id := r.URL.Query().Get("backend")
+	if id == "" {
+		return nil, apiError(http.StatusBadRequest, "backend is missing: POST %sdrain?backend=<id>, with an id of GET %[1]sstats", adminPath)
+	}
+	var (
+		result drained
+		known  bool
+	)
+	for _, b := range fleet.all() {
+		if b.id == id {
+			known = true
+			now, later := b.pool.Recycle()
+			result.Ended += now
+			result.Later += later
+		}
+	}
+	if !known {
+		return nil, apiError(http.StatusNotFound, "no backend %q: GET %sstats lists them", id, adminPath)
+	}
+	return result, nil
 }
 
 // Interface guard

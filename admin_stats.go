@@ -16,6 +16,7 @@ package codeinterpreter
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
@@ -29,6 +30,24 @@ type backendInfo struct {
 	Places    int                   `json:"places"` // taken of limits.max, those of sandboxes being deleted included
 	Sandboxes map[session.State]int `json:"sandboxes"`
 	Waiting   int                   `json:"waiting"`
+	Health    healthInfo            `json:"health"`
+}
+
+// healthInfo says whether the provider makes sandboxes.
+type healthInfo struct {
+	Failing  bool      `json:"failing"` // programs that need a new sandbox are refused until it works again
+	Since    time.Time `json:"since,omitzero"`
+	NextTry  time.Time `json:"next_try,omitzero"`
+	Failures int       `json:"failures"` // creations in a row
+	Error    string    `json:"error,omitempty"`
+}
+
+func describeHealth(h session.Health) healthInfo {
+	info := healthInfo{Failing: h.Failing, Since: h.Since, NextTry: h.Next, Failures: h.Failures}
+	if h.Err != nil {
+		info.Error = h.Err.Error()
+	}
+	return info
 }
 
 // limitsInfo are the limits in force, durations in the form of the Caddyfile.
@@ -65,6 +84,6 @@ func (b *backend) stats() backendInfo {
 			SandboxTimeout: s.Limits.SandboxTimeout.String(), QueueTimeout: s.Limits.QueueTimeout.String(),
 			DeleteOnExit: s.Limits.DeleteOnExit,
 		},
-		Places: s.Places, Sandboxes: s.States, Waiting: s.Waiting,
+		Places: s.Places, Sandboxes: s.States, Waiting: s.Waiting, Health: describeHealth(s.Health),
 	}
 }

@@ -136,6 +136,23 @@ func TestAdminEndsAllOfAnIdentity(t *testing.T) {
 	<-f.deleted
 }
 
+func TestAdminDrainsABackend(t *testing.T) {
+	f := newFakeE2B(t)
+	c, _ := mustProvision(t, f.config(t, nil, nil))
+	ask(t, c, "one")
+	ask(t, c, "two")
+	result := mustAdmin[drained](t, http.MethodPost, "/code_interpreter/drain?backend="+c.lease.backend.id)
+	if result != (drained{Ended: 2}) {
+		t.Errorf("drained %+v, want two idle ones", result)
+	}
+	<-f.deleted
+	<-f.deleted
+	ask(t, c, "one")
+	if list := mustAdmin[[]sessionInfo](t, http.MethodGet, "/code_interpreter/sessions"); len(list) != 1 || list[0].Executions != 1 {
+		t.Errorf("afterwards there is %+v, want a new sandbox", list)
+	}
+}
+
 func TestAdminErrorsAreCaddys(t *testing.T) {
 	for _, tc := range []struct {
 		method, path string
@@ -146,6 +163,8 @@ func TestAdminErrorsAreCaddys(t *testing.T) {
 		{http.MethodGet, "sessions/nobody", http.StatusNotFound, `no session or sandbox "nobody" in this process`},
 		{http.MethodDelete, "sessions/nobody", http.StatusNotFound, `no session or sandbox "nobody" in this process`},
 		{http.MethodDelete, "identities/nobody", http.StatusNotFound, `no sandbox of an identity "nobody" in this process`},
+		{http.MethodPost, "drain", http.StatusBadRequest, "backend is missing"},
+		{http.MethodPost, "drain?backend=none", http.StatusNotFound, `no backend "none"`},
 		{http.MethodGet, "identities/nobody", http.StatusMethodNotAllowed, "method GET"},
 	} {
 		_, err := admin[any](t, tc.method, "/code_interpreter/"+tc.path)

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -51,6 +52,9 @@ type backend struct {
 	pool   *session.Pool
 	relay  *relay
 
+	announcer atomic.Pointer[announcer] // of the configuration that was loaded last; nil for none
+	events    queue
+
 	mu       sync.Mutex
 	leases   []*lease
 	requests int
@@ -61,23 +65,30 @@ type backend struct {
 type lease struct {
 	backend *backend
 	key     any
-	limits  session.Limits
-	logger  *zap.Logger
+	share
 	release func() error
 }
 
+// share is what a handler brings along, and what holds for all handlers of the
+// backend while it is the last one loaded.
+type share struct {
+	limits    session.Limits
+	logger    *zap.Logger
+	announcer *announcer
+}
+
 // acquire returns a share of the backend that a spec describes, which is
-// started if there is none. The limits and the logger of the lease that was
-// acquired last hold for all.
-func acquire(ctx context.Context, spec backendSpec, limits session.Limits, logger *zap.Logger) (*lease, error) {
+// started if there is none. The share of the lease that was acquired last holds
+// for all.
+func acquire(ctx context.Context, spec backendSpec, s share) (*lease, error) {
 	key := spec.key()
 	value, _, err := backends.LoadOrNew(key, func() (caddy.Destructor, error) {
-		return newBackend(ctx, spec, limits, logger)
+		return newBackend(ctx, spec, s)
 	})
 	if err != nil {
 		return nil, err
 	}
-	l := &lease{backend: value.(*backend), key: key, limits: limits, logger: logger}
+	l := &lease{backend: value.(*backend), key: key, share: s}
 	l.release = sync.OnceValue(func() error {
 		l.backend.drop(l)
 		_, err := backends.Delete(key)
@@ -87,27 +98,28 @@ func acquire(ctx context.Context, spec backendSpec, limits session.Limits, logge
 	return l, nil
 }
 
-func newBackend(ctx context.Context, spec backendSpec, limits session.Limits, logger *zap.Logger) (*backend, error) {
+func newBackend(ctx context.Context, spec backendSpec, s share) (*backend, error) {
 	secret, err := spec.secret()
 	if err != nil {
 		return nil, err
 	}
 	fingerprint := spec.fingerprint(secret)
-	b := &backend{id: session.Short(spec.name(fingerprint, secret)), engine: spec.engine(), relay: newRelay(logger)}
+	b := &backend{id: session.Short(spec.name(fingerprint, secret)), engine: spec.engine(), relay: newRelay(s.logger)}
 	log := b.relay.logger()
 	if b.client, b.server, err = spec.open(ctx, log); err != nil {
 		return nil, err
 	}
 	if spec.e2b != nil && !spec.found() {
-		logger.Warn("sessions will not be found again after a restart: there is neither an api_key nor a secret to name them with; set the option secret of sandbox e2b")
+		s.logger.Warn("sessions will not be found again after a restart: there is neither an api_key nor a secret to name them with; set the option secret of sandbox e2b")
 	}
 	b.pool = session.NewPool(session.Config{
 		Client:      b.client,
-		Limits:      limits,
+		Limits:      s.limits,
 		Secret:      secret,
 		Fingerprint: fingerprint,
 		Remote:      spec.e2b != nil,
 		Logger:      log,
+		Observer:    b.observe,
 	})
 	fleet.add(b)
 	return b, nil
@@ -176,4 +188,5 @@ func (b *backend) loaded() bool {
 func (b *backend) obey(l *lease) {
 	b.pool.SetLimits(l.limits)
 	b.relay.set(l.logger)
+	b.announcer.Store(l.announcer)
 }

@@ -81,7 +81,7 @@ func readProgram(name string, stdin io.Reader) (string, error) {
 
 // runOnce runs a program as a request without a session does.
 func runOnce(ctx context.Context, h configured, code string, stdout, stderr io.Writer, logger *zap.Logger) (int, error) {
-	b, err := newBackend(ctx, h.spec, h.limits, logger)
+	b, err := newBackend(ctx, h.spec, share{limits: h.limits, logger: logger})
 	if err != nil {
 		return exitNotRun, err
 	}

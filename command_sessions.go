@@ -119,14 +119,14 @@ func callAdmin(cmd *cobra.Command, method, path string) ([]byte, error) {
 
 func printSessions(w io.Writer, list []sessionInfo, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tIDENTITY\tSTATE\tKIND\tAGE\tIDLE\tREQUESTS\tWAITING\tSANDBOX\tENGINE\tBACKEND")
+	fmt.Fprintln(table, "ID\tIDENTITY\tSTATE\tKIND\tAGE\tIDLE\tREQUESTS\tWAITING\tRUNS\tSANDBOX\tENGINE\tBACKEND")
 	for _, s := range list {
 		idle := "-"
 		if s.Requests == 0 {
 			idle = since(now, s.LastUsed)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\n",
-			or(s.ID, "-"), s.Identity, s.State, s.Kind, since(now, s.Created), idle, s.Requests, s.Waiting, or(s.Sandbox, "-"), s.Engine, s.Backend)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n",
+			or(s.ID, "-"), s.Identity, s.State, s.Kind, since(now, s.Created), idle, s.Requests, s.Waiting, s.Executions, or(s.Sandbox, "-"), s.Engine, s.Backend)
 	}
 	return table.Flush()
 }

@@ -88,6 +88,7 @@ func (b *backend) drain(leaving context.Context) {
 		defer cancel()
 		err = b.pool.Drain(ctx, true)
 	}
+	b.events.work.Wait()
 	b.client.Close()
 	if b.server != nil {
 		err = errors.Join(err, b.server.Close())

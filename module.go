@@ -161,8 +161,12 @@ func (c *CodeInterpreter) Provision(ctx caddy.Context) error {
 	if err := registerMetrics(ctx.GetMetricsRegistry()); err != nil {
 		return err
 	}
+	announcer, err := newAnnouncer(ctx)
+	if err != nil {
+		return err
+	}
 	logger := ctx.Logger()
-	c.lease, err = acquire(ctx, spec, limits, logger)
+	c.lease, err = acquire(ctx, spec, share{limits: limits, logger: logger, announcer: announcer})
 	if err != nil {
 		return err
 	}

@@ -39,18 +39,19 @@ type Metrics struct {
 	retries    *prometheus.CounterVec
 }
 
+// What the names of all metrics of the module begin with.
 const (
-	namespace = "caddy"
-	subsystem = "code_interpreter"
+	MetricsNamespace = "caddy"
+	MetricsSubsystem = "code_interpreter"
 )
 
 // NewMetrics returns collectors that are not registered anywhere yet.
 func NewMetrics() *Metrics {
 	counter := func(name, help string) prometheus.CounterOpts {
-		return prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}
+		return prometheus.CounterOpts{Namespace: MetricsNamespace, Subsystem: MetricsSubsystem, Name: name, Help: help}
 	}
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help, Buckets: buckets})
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: MetricsNamespace, Subsystem: MetricsSubsystem, Name: name, Help: help, Buckets: buckets})
 	}
 	seconds := []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 	return &Metrics{

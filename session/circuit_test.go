@@ -122,8 +122,8 @@ func TestPauseOfAnOpenCircuitGrows(t *testing.T) {
 			time.Sleep(time.Until(next))
 			b.want(Unavailable, false, "")(b.say(alice, "", "None"))
 		}
-		for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
-			if pauses[i] > want*time.Second || pauses[i] < (want-1)*time.Second {
+		for i, seconds := range []int{1, 2, 4, 8, 16, 30, 30} {
+			if want := time.Duration(seconds) * time.Second; pauses[i] > want || pauses[i] < want-time.Second {
 				t.Errorf("pauses are %v", pauses)
 				break
 			}

@@ -212,6 +212,7 @@ func (p *Pool) evict(ctx context.Context, n name) bool {
 	p.logger.Debug("session ended to make room", zap.String("sandbox_id", id))
 	if id != "" {
 		p.kill(context.WithoutCancel(ctx), id)
+		p.observe(Event{Type: Deleted, SandboxID: id, Key: n.session, Identity: n.identity, Reason: ReasonEvicted})
 	}
 	return h.remove(ctx) == nil
 }
