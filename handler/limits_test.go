@@ -116,9 +116,20 @@ func TestHangingUpstreamIsGivenUpAfterItsFinish(t *testing.T) {
 	}
 }
 
+// falters is an upstream that stops in the middle of its answer.
+func falters(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Type", "text/event-stream")
+	if err := sendEvent(w, turn{text: "half"}.chunks()[0]); err != nil {
+		return err
+	}
+	return silent(w, r)
+}
+
 func TestRequestTimeoutEndsEverything(t *testing.T) {
 	for name, turns := range map[string][]reply{
 		"upstream silent at first":   {silent},
+		"upstream falters at first":  {falters},
+		"upstream falters later":     {runs("say hi"), falters},
 		"upstream silent afterwards": {runs("say hi"), silent},
 		"code runs":                  {runs("sleep 50s")},
 	} {
