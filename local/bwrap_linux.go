@@ -81,7 +81,9 @@ func bwrapArgs(py *interpreter, l limits) []string {
 		add("--ro-bind-try", path, path)
 	}
 
-	add("--proc", "/proc", "--dev", "/dev")
+	// Process 1 is bubblewrap, with the rights of the code: who could write to its
+	// memory could have it outlive the gateway.
+	add("--proc", "/proc", "--size", "4096", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1", "--dev", "/dev")
 	tmpfs("1777", "/dev/shm", l.disk)
 	add("--remount-ro", "/dev")
 	add("--perms", "0755", "--dir", "/home", "--perms", "0755", "--dir", "/var", "--perms", "0755", "--dir", "/run")
