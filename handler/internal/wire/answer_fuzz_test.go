@@ -151,7 +151,7 @@ func FuzzAssembler(f *testing.F) {
 			}
 			args := rest[which][:n]
 			rest[which] = rest[which][n:]
-			turn.WriteString(calling(identified(scheme, which, !opened[which], args)))
+			turn.WriteString(calling(fragmentOf(scheme, which, !opened[which], args)))
 			opened[which] = true
 		}
 		p := play(t, turn.String()+finished+streamEnd, 0, testTools)
@@ -165,8 +165,8 @@ func FuzzAssembler(f *testing.F) {
 	})
 }
 
-// identified is a fragment under one of the ways to tell calls apart.
-func identified(scheme uint8, which int, opening bool, args string) string {
+// fragmentOf is a fragment under one of the ways to tell calls apart.
+func fragmentOf(scheme uint8, which int, opening bool, args string) string {
 	index, id, name := fmt.Sprint(which), fmt.Sprintf("call_%d", which), "run_python"
 	switch {
 	case scheme%4 == 1: // id and name in each fragment

@@ -23,8 +23,7 @@ var streamedStrings = []string{"text", "summary", "data", "thinking", "content"}
 var flowing = []string{"text", "summary", "thinking", "content"}
 
 // grow adds the elements of v to an array. Elements that are objects with an
-// `index` go on the element of that index, as in reasoning_details:
-// https://openrouter.ai/docs/guides/best-practices/reasoning-tokens
+// `index` go on the element of that index, as in OpenRouter's reasoning_details.
 // Without one the first element may go on the last one, as in thinking_blocks:
 // https://github.com/BerriAI/litellm/pull/16434
 func (f *part) grow(v []byte, m manner) {

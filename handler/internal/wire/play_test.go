@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -242,6 +243,9 @@ func viewOf(t testing.TB, stream []byte) clientView {
 					t.Fatalf("index of a call in %q after %d calls", data, len(v.calls))
 				}
 				if *call.Index == len(v.calls) {
+					if slices.ContainsFunc(v.calls, func(c seenCall) bool { return c.ID == call.ID }) {
+						t.Fatalf("two calls have the id %q", call.ID)
+					}
 					if call.ID == "" || call.Function.Name == "" || call.Type != "function" {
 						t.Fatalf("call in %q begins without id, name or type", data)
 					}

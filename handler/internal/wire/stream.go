@@ -14,7 +14,10 @@
 
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // Stream makes one stream for the client out of the answers of several turns:
 // one id, one role, one finish_reason, one usage, and of the calls only those
@@ -118,7 +121,7 @@ func (s *Stream) callDeltas(a *Answer, ended bool) []byte {
 		switch {
 		case at != nil:
 			dst = s.goOn(dst, call, at)
-		case owner == Client && call.ID != "" && (ended || call.begun() || i+1 < len(calls)):
+		case owner == Client && identified(calls[:i], call.ID) && (ended || call.begun() || i+1 < len(calls)):
 			dst = call.appendOpening(element(dst), s.shown, name)
 			s.open(call)
 		case owner != Client && call.Name != "" && call.begun():
@@ -129,6 +132,12 @@ func (s *Stream) callDeltas(a *Answer, ended bool) []byte {
 		}
 	}
 	return closeArray(dst)
+}
+
+// identified says whether a call can be told from those before it. Others get
+// an id of ours when the turn is over.
+func identified(before []*Call, id string) bool {
+	return id != "" && !slices.ContainsFunc(before, func(c *Call) bool { return c.ID == id })
 }
 
 // open notes that the client has seen all there is of a call.

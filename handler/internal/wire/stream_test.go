@@ -215,3 +215,28 @@ func TestLaterFragmentsOfAClientsCall(t *testing.T) {
 		t.Errorf("echo %s", got.Echo)
 	}
 }
+
+// Calls that an upstream gives the same id are told apart by ids of ours, the
+// same ones to the client and in the history.
+func TestIDsGivenTwice(t *testing.T) {
+	for _, turn := range []string{
+		calling(piece("0", "a", "run_python", program("1"))) + calling(piece("1", "a", "get_weather", `{"city":`)) + calling(piece("1", "", "", `"Oslo"}`)),
+		calling(piece("0", "a", "get_weather", `{}`)) + calling(piece("1", "a", "get_weather", `{}`)) + calling(piece("2", "a", "run_python", program("1"))),
+		calling(piece("", "a", "get_weather", `{}`), piece("", "a", "run_python", program("1")), piece("", "a", "get_weather", `{}`)),
+	} {
+		p := play(t, turn+finished, 0, testTools)
+		var ids []string
+		for _, call := range p.answer.Calls() {
+			if owner, _ := testTools.Owner(call.Name); owner == Client {
+				ids = append(ids, call.ID)
+			}
+		}
+		var seenIDs []string
+		for _, call := range viewOf(t, p.client).calls {
+			seenIDs = append(seenIDs, call.ID)
+		}
+		if !slices.Equal(ids, seenIDs) || len(p.ran) != 1 {
+			t.Errorf("the client sees %q, the history has %q of\n%s", seenIDs, ids, turn)
+		}
+	}
+}
