@@ -19,10 +19,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
 )
@@ -56,6 +61,7 @@ type cluster struct {
 	m      *memory
 	live   []*process
 	dead   []*process
+	logs   []*observer.ObservedLogs // of all processes
 	limits Limits
 	wg     sync.WaitGroup
 
@@ -88,7 +94,9 @@ func newCluster(t *testing.T, seed uint64) *cluster {
 }
 
 func (c *cluster) boot() *process {
-	return newProcess(c.f, c.m, func(config *Config) { config.Limits = c.limits })
+	core, logs := observer.New(zapcore.DebugLevel)
+	c.logs = append(c.logs, logs)
+	return newProcess(c.f, c.m, func(config *Config) { config.Limits, config.Logger = c.limits, zap.New(core) })
 }
 
 func (c *cluster) intn(n int) int {
@@ -100,7 +108,10 @@ func (c *cluster) intn(n int) int {
 // fault makes one call in twenty go wrong, but for deletions, which no process
 // may rely on.
 func (c *cluster) fault(op, _ string) *fault {
-	if op == "delete" || c.intn(20) != 0 {
+	if op == "connect" && c.intn(20) == 0 {
+		return &fault{status: 502} // never a 404 for what is there
+	}
+	if op == "connect" || op == "delete" || c.intn(20) != 0 {
 		return nil
 	}
 	faults := []fault{
@@ -186,6 +197,17 @@ func (c *cluster) start(i int, session string) {
 	})
 }
 
+// told returns what the processes said about a sandbox.
+func (c *cluster) told(id string) string {
+	var text strings.Builder
+	for i, logs := range c.logs {
+		for _, entry := range logs.FilterField(zap.String("sandbox_id", id)).All() {
+			fmt.Fprintf(&text, "process %d at %v: %s %v\n", i, entry.Time.Format("15:04:05.000"), entry.Message, entry.ContextMap()["error"])
+		}
+	}
+	return text.String()
+}
+
 // check looks at the server and the storage at a moment when nothing moves.
 func (c *cluster) check() {
 	c.t.Helper()
@@ -208,7 +230,7 @@ func (c *cluster) check() {
 	c.f.mu.Lock()
 	for id, b := range c.f.boxes {
 		if b.usedDead && !c.down {
-			c.t.Errorf("sandbox %s was deleted while a program ran", id)
+			c.t.Errorf("sandbox %s was deleted while a program ran:\n%s", id, c.told(id))
 			b.usedDead = false
 		}
 	}

@@ -122,11 +122,13 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 	b.ended = true
 	id := b.sb.ID
 	p.ending[id] = struct{}{}
+	leave := p.leave(b)
 	p.spawn(func(ctx context.Context) {
 		became := p.conclude(ctx, b, session != nil)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.ending, id)
+		leave()
 		switch became {
 		case ended:
 			p.observe(b.ends)
@@ -144,6 +146,42 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 			after()
 		}
 	})
+}
+
+// leave notes that a session's sandbox is about to end if it is not sure to: it may
+// be spared or paused, and then no other one must be made. It returns what says
+// that this is over. Both need the mutex.
+func (p *Pool) leave(b *box) (over func()) {
+	key := b.owner.session
+	if key == "" || !b.pause && !p.shelf.on() {
+		return func() {}
+	}
+	done := make(chan struct{})
+	p.leaving[key] = done
+	return func() {
+		if p.leaving[key] == done {
+			delete(p.leaving, key)
+		}
+		close(done)
+	}
+}
+
+// awaitLeaving waits until it is known what has become of a session's last
+// sandbox.
+func (p *Pool) awaitLeaving(ctx context.Context, e *entry) error {
+	for {
+		p.mu.Lock()
+		done := p.leaving[e.key]
+		p.mu.Unlock()
+		if done == nil {
+			return nil
+		}
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // fate is what has become of a sandbox that was to end.

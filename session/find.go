@@ -80,13 +80,8 @@ func (p *Pool) list(ctx context.Context, key string) ([]e2b.Info, error) {
 
 // find looks for the sandbox of a session that an earlier process left, or that
 // another one uses, and connects to it. It returns nil when there is none to be
-// had: the list is a hint. What is known to be its sandbox is tried first.
-func (p *Pool) find(ctx context.Context, e *entry, limits Limits, known string) *box {
-	if known != "" && !p.isEnding(known) {
-		if b := p.connect(ctx, e, known, limits); b != nil {
-			return b
-		}
-	}
+// had: the list is a hint. One sandbox was tried before.
+func (p *Pool) find(ctx context.Context, e *entry, limits Limits, tried string) *box {
 	infos, err := p.list(ctx, e.key)
 	if err != nil && ctx.Err() == nil {
 		infos, err = p.list(ctx, e.key) // a session is worth a second try
@@ -96,10 +91,10 @@ func (p *Pool) find(ctx context.Context, e *entry, limits Limits, known string) 
 		return nil
 	}
 	for _, info := range infos {
-		if info.ID == known || p.isEnding(info.ID) {
+		if info.ID == tried || p.isEnding(info.ID) {
 			continue
 		}
-		if b := p.connect(ctx, e, info.ID, limits); b != nil {
+		if b, err := p.connect(ctx, e, info.ID, limits); err == nil {
 			if len(infos) > 1 {
 				p.watchTwins(e, limits)
 			}
@@ -109,9 +104,8 @@ func (p *Pool) find(ctx context.Context, e *entry, limits Limits, known string) 
 	return nil
 }
 
-// connect makes another process's sandbox this one's. It returns nil when it
-// cannot be reached.
-func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) *box {
+// connect makes another process's sandbox this one's.
+func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) (*box, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	timeout := lifetime(e, limits)
@@ -124,7 +118,7 @@ func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) 
 	if err != nil {
 		p.observeCall(err)
 		p.logger.Warn("connecting to a session's sandbox failed, it is left to its timeout", zap.String("sandbox_id", id), zap.Error(err))
-		return nil
+		return nil, err
 	}
 	p.logger.Debug("sandbox found again", zap.String("sandbox_id", id))
 	// Whoever had it may have died in the middle of a program.
@@ -137,7 +131,7 @@ func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) 
 	if e.left == id {
 		e.lost, e.left = false, "" // nothing was lost after all
 	}
-	return b
+	return b, nil
 }
 
 func (p *Pool) isEnding(id string) bool {

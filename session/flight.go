@@ -97,7 +97,7 @@ func (p *Pool) obtain(ctx, wanted context.Context, f *flight, e *entry) (*box, e
 	if probe {
 		defer p.probed()
 	}
-	if err := p.awaitPause(wanted, e); err != nil {
+	if err := p.awaitLeaving(wanted, e); err != nil {
 		return nil, err
 	}
 	limits, err := p.reserve(wanted, e)

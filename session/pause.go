@@ -36,37 +36,13 @@ func (p *Pool) expire(e *entry) {
 	}
 	b.pause = true
 	p.table.spared(e, b) // already for a request that comes meanwhile
-	done := make(chan struct{})
-	p.pausing[e.key] = done
-	p.end(b, e, func() {
-		if p.pausing[e.key] == done {
-			delete(p.pausing, e.key)
-		}
-		close(done)
-		p.table.free(nil)
-	})
+	p.end(b, e, func() { p.table.free(nil) })
 }
 
 // pauses says whether a session's sandbox is paused rather than deleted. It needs
 // the mutex.
 func (p *Pool) pauses(e *entry) bool {
 	return p.remote && e.key != "" && p.table.limits.Pause && !p.noPause
-}
-
-// awaitPause waits until a session is not being paused any more.
-func (p *Pool) awaitPause(ctx context.Context, e *entry) error {
-	p.mu.Lock()
-	done := p.pausing[e.key]
-	p.mu.Unlock()
-	if done == nil {
-		return nil
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // make asks for a new sandbox. That of a session is one that the provider pauses

@@ -66,7 +66,7 @@ type Pool struct {
 	circuit  circuit
 	ending   map[string]struct{}      // ids of sandboxes that are being deleted
 	checks   map[string]*check        // sessions to look at for twins
-	pausing  map[string]chan struct{} // sessions that are being paused; closed when they are
+	leaving  map[string]chan struct{} // sessions whose sandbox is being ended or paused; closed when it is
 	noPause  bool                     // the provider cannot pause, and that was said
 	scanAt   time.Time                // when to look at all there is at the provider
 	scans    int                      // looks so far
@@ -93,7 +93,7 @@ func NewPool(c Config) *Pool {
 		observer:    c.Observer,
 		ending:      make(map[string]struct{}),
 		checks:      make(map[string]*check),
-		pausing:     make(map[string]chan struct{}),
+		leaving:     make(map[string]chan struct{}),
 		pace:        pace{queues: make(map[string][]chan struct{})},
 		changed:     make(chan struct{}),
 		wake:        make(chan struct{}, 1),

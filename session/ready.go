@@ -59,6 +59,10 @@ func (r *run) ready(ctx context.Context, b *box) error {
 	if err := r.settle(ctx, b); err != nil {
 		return err
 	}
+	// That may have taken as long as another process's program.
+	if err := r.pool.keepLease(ctx, r.entry, b, r.limits); err != nil {
+		return err
+	}
 	if err := r.renew(ctx, b); err != nil {
 		return err
 	}

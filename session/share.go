@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
 )
 
 // roomEvery is how often a session looks whether its caller may have it, while
@@ -50,6 +52,12 @@ func (l *lease) fresh(limits Limits) bool {
 	return time.Until(l.until) > leaseTime(limits)-renewSlack
 }
 
+// resting says that the lease could not be had a moment ago.
+func (l *lease) resting() bool {
+	now := time.Now()
+	return !l.until.After(now) && l.renewAt.After(now)
+}
+
 func (e *entry) name() name { return name{e.identity, e.key} }
 
 // Share lets the pool share its sessions with the other processes that use the
@@ -75,10 +83,7 @@ func (p *Pool) obtainShared(ctx, wanted context.Context, f *flight, e *entry, li
 	ctx, cancel := context.WithTimeout(ctx, limits.SandboxTimeout)
 	defer cancel()
 	known := h.rec.Sandbox
-	b := p.find(ctx, e, limits, known)
-	if b == nil {
-		b, err = p.create(ctx, wanted, f, e, limits)
-	}
+	b, err := p.obtainHeld(ctx, wanted, f, e, limits, h.rec)
 	if err != nil {
 		h.settle(ctx, known)
 		return nil, err
@@ -88,6 +93,21 @@ func (p *Pool) obtainShared(ctx, wanted context.Context, f *flight, e *entry, li
 		b.lease.begin(until)
 	}
 	return b, nil
+}
+
+// obtainHeld gets the sandbox that the record names, another one that is found, or
+// a new one; but none beside one that another process uses.
+func (p *Pool) obtainHeld(ctx, wanted context.Context, f *flight, e *entry, limits Limits, rec *record) (*box, error) {
+	if rec.Sandbox != "" && !p.isEnding(rec.Sandbox) {
+		b, err := p.connect(ctx, e, rec.Sandbox, limits)
+		if err == nil || e2b.KindOf(err) != e2b.Gone && rec.leased(p.shelf.owner) {
+			return b, err
+		}
+	}
+	if b := p.find(ctx, e, limits, rec.Sandbox); b != nil {
+		return b, nil
+	}
+	return p.create(ctx, wanted, f, e, limits)
 }
 
 // claimRecord returns the held record of a session that counts as one of its
@@ -244,9 +264,9 @@ func (p *Pool) keepLease(ctx context.Context, e *entry, b *box, limits Limits) e
 		return nil
 	}
 	p.mu.Lock()
-	fresh, recorded := b.lease.fresh(limits), b.lease.recorded
+	done, recorded := b.lease.fresh(limits) || b.lease.resting(), b.lease.recorded
 	p.mu.Unlock()
-	if fresh {
+	if done {
 		return nil
 	}
 	h, err := p.shelf.hold(ctx, e.name(), lockTimeout)
