@@ -232,6 +232,10 @@ func TestRepresentations(t *testing.T) {
 		{"[object]", func(e event) bool { return e.JSON == nil }},
 		{"[2**70]", func(e event) bool { return e.JSON == nil }},
 		{"publish_display_data({'text/plain': 'p', 'text/html': 'q'})", func(e event) bool { return e.Text == "p" && e.HTML == "q" }},
+		{"class K:\n  def _repr_javascript_(self): return {'a': 1}\nK()", func(e event) bool { return e.JavaScript == "{'a': 1}" }},
+		{"import sys\nsys.setrecursionlimit(20000)\ndeep = []\nfor _ in range(1500): deep = [deep]\ndeep", func(e event) bool {
+			return e.JSON == nil && strings.HasPrefix(e.Text, "[[[[")
+		}},
 		{"%%html\n<u>", func(e event) bool { return e.HTML == "<u>" }},
 		{"import pandas as pd\npd.DataFrame({'t': pd.to_datetime(['2024-01-02']), 'n': [None]})", func(e event) bool {
 			return string(e.Data) == `{"t":["2024-01-02T00:00:00"],"n":[null]}` && strings.Contains(e.HTML, "2024-01-02")
@@ -312,6 +316,20 @@ func TestEnvironmentVariablesHoldForOneRun(t *testing.T) {
 	}
 	if got := p.value("os.environ['KEPT'], os.environ.get('NEW')"); got != "('before', None)" {
 		t.Errorf("after the run: %s", got)
+	}
+}
+
+func TestImpossibleEnvironmentVariablesAreAnError(t *testing.T) {
+	p := start(t)
+	for name, value := range map[string]string{"A": "x\x00y", "A=B": "x", "": "y", "A\x00B": "x"} {
+		events := p.end("c", p.begin("c", "print('ran')", map[string]any{"env_vars": map[string]string{name: value}}))
+		last := events[len(events)-1]
+		if output(events, "stdout") != "" || last.Type != "error" || (last.Name != "ValueError" && last.Name != "OSError") {
+			t.Errorf("%q=%q: %+v", name, value, events)
+		}
+	}
+	if got := p.value("import os\nrepr(os.environ.get('A'))"); got != "None" {
+		t.Errorf("A became %q", got)
 	}
 }
 

@@ -130,6 +130,9 @@ func TestCharts(t *testing.T) {
 			"type":"bar","title":null,"elements":[
 			{"label":"x","group":"one","value":1},{"label":"y","group":"one","value":2},
 			{"label":"x","group":"Group 1","value":3},{"label":"y","group":"Group 1","value":4}],` + flat + `}`},
+		{"a bar of no height", "plt.bar(['x', 'y'], [1, float('nan')]);", `{"type":"bar","title":null,"elements":[
+			{"label":"x","group":"Group 0","value":1},{"label":"y","group":"Group 0","value":null}],` + flat + `}`},
+		{"three dimensions", "plt.figure().add_subplot(projection='3d').plot([1, 2], [3, 4], [5, 6]);", `{"type":"unknown","title":null,"elements":[]}`},
 		{"several axes", "f, a = plt.subplots(1, 2); f.suptitle('S'); a[0].pie([1]); a[1].imshow([[1]]);", `{
 			"type":"superchart","title":"S","elements":[
 			{"type":"pie","title":null,"elements":[{"label":"","angle":360,"radius":1}]},

@@ -304,6 +304,45 @@ print('real')`
 	}
 }
 
+func TestForgedMessagesOfOtherTypesAreDropped(t *testing.T) {
+	p := start(t)
+	p.create("other", map[string]any{})
+	forge := func(message, when string) string {
+		return fmt.Sprintf(`import os, threading, time
+def forge():
+    time.sleep(0.1)
+    for fd in range(3, 100):
+        try:
+            if os.readlink('/proc/self/fd/%%d' %% fd).startswith('pipe:'): os.write(fd, b'\xffj' + (%s) + b'\n')
+        except OSError: pass
+forger = threading.Thread(target=forge)
+forger.start()
+%s`, message, when)
+	}
+	for name, message := range map[string]string{
+		"a number as text":     `b'{"type":"result","text":5}'`,
+		"objects in an error":  `b'{"type":"error","name":5,"value":{},"traceback":[]}'`,
+		"an object as count":   `b'{"type":"number_of_executions","execution_count":{}}'`,
+		"infinity":             `b'{"type":"result","json":1e999,"extra":{"x":-Infinity}}'`,
+		"what is deep":         `b'{"type":"result","json":' + b'[' * 985 + b']' * 985 + b'}'`,
+		"what is deeper still": `b'{"type":"result","json":' + b'[' * 30000 + b']' * 30000 + b'}'`,
+		"a number too long":    `b'{"type":"result","json":' + b'9' * 5000 + b'}'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for moment, when := range map[string]string{"during the run": "forger.join()", "between runs": ""} {
+				p.ok(forge(message, when))
+				p.ok("forger.join()")
+				if got := p.value("'alive'"); got != "alive" {
+					t.Fatalf("%s: then %q", moment, got)
+				}
+			}
+			if got := results(p.end("other", p.begin("other", "5", nil))); len(got) != 1 || got[0].Text != "5" {
+				t.Errorf("the other context said %+v", got)
+			}
+		})
+	}
+}
+
 func TestNoiseFromAKernelIsBorne(t *testing.T) {
 	p := start(t)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -70,6 +70,8 @@ def _chart(ax, budget):
     def all_are(*kinds):
         return bool(plain) and all(isinstance(item, kinds) for item in plain)
 
+    if ax.name == "3d":  # its lines have the coordinates of their projection
+        return {"type": "unknown", "title": _title(ax), "elements": []}
     if all_are(PathPatch, Line2D) and _boxes(ax):
         return _box_and_whisker(ax)
     if all(isinstance(item, Line2D) for item in drawn):

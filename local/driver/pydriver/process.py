@@ -110,7 +110,7 @@ class Process:
             while taken < DRAIN_LIMIT and (data := read(self.channel)):
                 taken += len(data)
                 self.relay.feed(data)
-        except relay.LineTooLong:
+        except (relay.LineTooLong, MemoryError):
             pass
         self.relay.flush()
 

@@ -51,6 +51,10 @@ _FIELDS = {
     "result": _RESULT_FIELDS,
     "error": ("name", "value", "traceback"),
 }
+# What the fields are made of; those of JSON may be anything.
+_TYPES = dict.fromkeys(_RESULT_FIELDS + _FIELDS["error"], str)
+_TYPES.update(dict.fromkeys(("json", "data", "chart"), object))
+_TYPES.update(extra=dict, is_main_result=bool, execution_count=int)
 _STREAMS = {b"o": "stdout", b"e": "stderr"}
 _Decoder = codecs.getincrementaldecoder("utf-8")
 
@@ -117,7 +121,9 @@ class Relay:
                 self._ended(event["serial"])
                 return
             event = {key: event[key] for key in _FIELDS[kind] if key in event}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            if not all(isinstance(event[key], _TYPES[key]) for key in event):
+                return
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
             return
         finally:
             self._line = bytearray()

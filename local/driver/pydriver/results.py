@@ -19,6 +19,7 @@ import sys
 from . import ipython, pretty
 
 MAX_NODES = 100_000  # values of a JSON or data representation; larger ones are left out
+MAX_DEPTH = 100  # of values in values there; what JSON readers bear
 INT_LIMIT = 1 << 63
 
 _FIELDS = {
@@ -48,6 +49,7 @@ _METHODS = (
 )
 _PLAIN = (int, float, complex, bool, str, bytes, tuple, set, frozenset, type(None))
 _BINARY = ("image/png", "image/jpeg", "application/pdf")
+_JSON = ("application/json", "e2b/data", "e2b/chart")
 
 
 def event(bundle, main):
@@ -197,12 +199,12 @@ def _container(value):
 
 def plain(value):
     """A copy of value in JSON's types. Raises when it has others."""
-    return _copy(value, [MAX_NODES])
+    return _copy(value, [MAX_NODES], MAX_DEPTH)
 
 
-def _copy(value, budget):
+def _copy(value, budget, depth):
     budget[0] -= 1
-    if budget[0] < 0:
+    if budget[0] < 0 or depth < 0:
         raise ValueError("too many values")
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -215,9 +217,9 @@ def _copy(value, budget):
     if isinstance(value, dict):
         if any(not isinstance(key, str) for key in value):
             raise TypeError("keys must be strings")
-        return {key: _copy(item, budget) for key, item in value.items()}
+        return {key: _copy(item, budget, depth - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_copy(item, budget) for item in value]
+        return [_copy(item, budget, depth - 1) for item in value]
     if type(value).__module__ == "datetime" and hasattr(value, "isoformat"):
         return value.isoformat()
     raise TypeError("no JSON type: %s" % type(value).__name__)
@@ -230,7 +232,7 @@ def _transportable(kind, data):
 
             return binascii.b2a_base64(data, newline=False).decode("ascii")
         return bytes(data).decode("utf-8", "replace")
-    if kind in _FIELDS and kind.startswith(("text/", "image/")) and not isinstance(data, str):
+    if kind in _FIELDS and kind not in _JSON and not isinstance(data, str):
         return str(data)
     if isinstance(data, str):
         return data

@@ -86,9 +86,9 @@ class Shell:
             self._announce(self.count + 1)  # the number that the next one has, too
             return 0
         self._interrupts.arm()
-        environment = _Environment(command["env_vars"])
+        environment = _Environment()
         self._begin(source)
-        error = self._guarded(self._run, source, command["language"])
+        error = self._guarded(self._run, source, command, environment)
         if self.link.in_child:
             return 0 if error is None else self._end_child(error)
         if error is None:
@@ -126,12 +126,13 @@ class Shell:
             return error
         return None
 
-    def _run(self, source, language):
+    def _run(self, source, command, environment):
         self._interrupts.begin()
-        if language == "bash":
-            from . import command
+        environment.set(command["env_vars"])
+        if command["language"] == "bash":
+            from . import command as programs
 
-            command.script([command.shell_path()], source)
+            programs.script([programs.shell_path()], source)
             return
         ipython.instance.events.trigger("pre_run_cell", None)
         self.cell = self._new_cell(source)
@@ -352,10 +353,15 @@ class _Reserve:
 class _Environment:
     """Environment variables that hold for one run."""
 
-    def __init__(self, variables):
-        self._saved = {name: os.environ.get(name) for name in variables}
+    def __init__(self):
+        self._saved = {}
+
+    def set(self, variables):
+        """Sets variables. Raises when one has a name or value that none can have."""
         for name, value in variables.items():
+            before = os.environ.get(name)
             os.environ[name] = value
+            self._saved[name] = before
 
     def restore(self):
         for name, value in self._saved.items():

@@ -39,6 +39,8 @@ REPEAT = (0.025, 0.075, 0.175, 0.4)  # seconds after which an interrupt is sent 
 LINE_LIMIT = 16 << 20  # bytes of one event
 COMMAND_LIMIT = 64 << 20  # bytes of one command
 
+_encode_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
 _RESTARTED = {
     "type": "error",
     "name": "ContextRestarting",
@@ -195,7 +197,10 @@ class Supervisor:
             handler(command)
 
     def _send(self, event):
-        line = json.dumps(event, separators=(",", ":")).encode("ascii")
+        try:
+            line = _encode_json(event).encode("ascii")
+        except (ValueError, RecursionError, MemoryError):
+            return  # a kernel that is honest sends no infinity and nests no deeper
         if len(line) < LINE_LIMIT:  # a kernel that is honest sends no longer ones
             self._output += line
             self._output += b"\n"
@@ -425,7 +430,7 @@ class Supervisor:
         child.take_output()
         try:
             child.relay.feed(data)
-        except relay.LineTooLong:
+        except (relay.LineTooLong, MemoryError):
             self._lose_kernel(context)
 
     def _forget(self, child, fd):
