@@ -38,6 +38,7 @@ func profiled() map[string][]*load.Request {
 	}
 	return map[string][]*load.Request{
 		"1kb":        plain(load.Text, kB, 16),
+		"100kb":      plain(load.Text, 100*kB, 16),
 		"5mb-images": plain(load.Images, 5*mB, 4),
 		"5mb-code":   plain(load.Code, 5*mB, 4),
 		"tool-sse":   same(8, load.ChatRequest(stream(true), "bench-key")),
