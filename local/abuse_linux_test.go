@@ -55,6 +55,24 @@ for _ in range(4):
         time.sleep(1000)
         os._exit(0)
 raise SystemError(os.wait()[1])`},
+	{name: "memory in sockets", code: `
+import os, socket, time
+for _ in range(16):
+    if os.fork() == 0:
+        kept = []
+        while True:
+            try:
+                kept.append(socket.socketpair())
+            except OSError:
+                time.sleep(1000)
+            for end in kept[-1]:
+                end.setblocking(False)
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
+                try:
+                    while True: end.send(b'x' * 4096)
+                except BlockingIOError:
+                    pass
+raise SystemError(os.wait()[1])`},
 	{name: "a file without end", code: "with open('/tmp/full', 'wb') as f:\n    while True: f.write(b'x' * (1 << 20))", wantError: "OSError"},
 	{name: "files without end", code: "n = 0\nwhile True:\n    n += 1\n    open('/home/user/%d' % n, 'wb').write(b'x' * (16 << 20))", wantError: "OSError"},
 	{name: "names without end", code: "import os\nopen('/tmp/0', 'w').close()\nn = 0\nwhile True:\n    n += 1\n    os.link('/tmp/0', '/tmp/%d' % n)"},

@@ -70,7 +70,7 @@ func errnoVerdict(e unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(
 
 func TestFilterAllowsOnlyWhatIsListed(t *testing.T) {
 	vm, info := filterVM(t)
-	checked := []string{"socket", "socketpair", "clone", "ioctl"}
+	checked := []string{"socket", "socketpair", "setsockopt", "clone", "ioctl"}
 	for nr := range uint32(600) {
 		name := info.SyscallNumbers[int(nr)]
 		if slices.Contains(checked, name) {
@@ -144,6 +144,17 @@ func TestFilterChecksArguments(t *testing.T) {
 	thread := call{arch: uint32(info.ID), nr: uint32(info.SyscallNames["clone"]), args: [6]uint64{0x3d0f00}}
 	if got := verdict(t, vm, thread); got != unix.SECCOMP_RET_ALLOW {
 		t.Errorf("clone for a thread: verdict %#x, want allow", got)
+	}
+	for option, want := range map[[2]uint64]uint32{
+		{unix.SOL_SOCKET, unix.SO_SNDBUF}:                 errnoVerdict(0),
+		{unix.SOL_SOCKET | 1<<32, unix.SO_SNDBUF | 1<<32}: errnoVerdict(0),
+		{unix.SOL_SOCKET, unix.SO_RCVTIMEO}:               unix.SECCOMP_RET_ALLOW,
+		{unix.SOL_TCP, unix.SO_SNDBUF}:                    unix.SECCOMP_RET_ALLOW,
+	} {
+		c := call{arch: uint32(info.ID), nr: uint32(info.SyscallNames["setsockopt"]), args: [6]uint64{3, option[0], option[1]}}
+		if got := verdict(t, vm, c); got != want {
+			t.Errorf("setsockopt(%#x): verdict %#x, want %#x", option, got, want)
+		}
 	}
 	for request, want := range map[uint64]uint32{
 		unix.TIOCSTI:         errnoVerdict(unix.ENOTTY),

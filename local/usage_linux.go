@@ -22,6 +22,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,8 +52,34 @@ func (p *process) usage() usage {
 			u.memory += proportionalMemory(pid)
 		}
 	}
+	u.memory += p.socketMemory()
 	u.files = p.files()
 	return u
+}
+
+// socketSize is what a socket holds at most: its size is the kernel's default,
+// which the filter lets nobody change.
+var socketSize = sync.OnceValue(func() int64 {
+	const usual = 208 << 10
+	text, err := os.ReadFile("/proc/sys/net/core/wmem_default")
+	if err != nil {
+		return usual // a container need not have the file
+	}
+	size, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return usual
+	}
+	return size
+})
+
+// socketMemory bounds what lies in the sandbox's sockets. It belongs to no process.
+func (p *process) socketMemory() int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/unix", p.initPID))
+	if err != nil {
+		return 0 // the sandbox has ended
+	}
+	sockets := max(0, bytes.Count(text, []byte("\n"))-1) // the first line is a heading
+	return int64(sockets) * socketSize()
 }
 
 // descendants returns the processes below one, parents first.
