@@ -57,14 +57,16 @@ func TestResultsForTheModel(t *testing.T) {
 		{"a picture in lines of base64", []e2b.Event{shown(e2b.Result{PNG: "aGVs\nbG8h\n"})}, "[image/png, 6 bytes]", false},
 		{"other files", []e2b.Event{shown(e2b.Result{JPEG: "aGk=", PDF: "aA==", SVG: "<svg/>"})}, "[image/jpeg, 2 bytes]\n[application/pdf, 1 bytes]\n[image/svg+xml, 6 bytes]", false},
 		{
-			"an error", []e2b.Event{
+			"an error",
+			[]e2b.Event{
 				stdout("before\n"),
 				raised("ZeroDivisionError", "division by zero", "\x1b[31m"+rule+"\x1b[39m\x1b[31mZeroDivisionError\x1b[39m                         Traceback (most recent call last)Cell \x1b[32mIn[7]\x1b[39m, line 2\n----> 2 1/0\n\x1b[31mZeroDivisionError\x1b[39m: division by zero"),
 			},
 			"before\nTraceback (most recent call last):\nCell In[7], line 2\n----> 2 1/0\nZeroDivisionError: division by zero", true,
 		},
 		{
-			"an error of syntax", []e2b.Event{raised("SyntaxError", "invalid syntax (1063758517.py, line 1)", "  Cell In[8], line 1\n    def f(:\n          ^\nSyntaxError: invalid syntax\n")},
+			"an error of syntax",
+			[]e2b.Event{raised("SyntaxError", "invalid syntax (1063758517.py, line 1)", "  Cell In[8], line 1\n    def f(:\n          ^\nSyntaxError: invalid syntax\n")},
 			"  Cell In[8], line 1\n    def f(:\n          ^\nSyntaxError: invalid syntax", true,
 		},
 		{"an error without a traceback", []e2b.Event{raised("ValueError", "1", "")}, "ValueError: 1", true},
