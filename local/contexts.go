@@ -75,8 +75,13 @@ func (s *Server) restartContext(w http.ResponseWriter, r *http.Request, sb *sand
 	if k == nil {
 		return
 	}
-	if _, err := sb.driver.ask(command{Op: "restart", Context: k.id}, answerTimeout); err != nil {
+	there, err := sb.restartKernel(k)
+	switch {
+	case err != nil:
 		s.contextFailed(w, sb, "Failed to restart context", err)
+		return
+	case !there:
+		unknownContext(w, k.id)
 		return
 	}
 	writeJSON(w, http.StatusOK, nil)

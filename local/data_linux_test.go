@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -131,6 +132,34 @@ func TestContextsLiveBesideEachOther(t *testing.T) {
 		t.Errorf("removed context: %v", o)
 	}
 	c.want(b, "x", "default")
+}
+
+func TestOneContextBearsManyOperationsAtOnce(t *testing.T) {
+	c := newClient(t, newServer(t, Config{}))
+	b := c.create(nil)
+	within(t, answerTimeout/2, "all of them", func() {
+		for range 5 {
+			_, text := c.call(t.Context(), b, "POST", "/contexts", map[string]any{})
+			var made contextEntry
+			if err := json.Unmarshal([]byte(text), &made); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			var calls sync.WaitGroup
+			for i := range 8 {
+				method, path := "POST", "/contexts/"+made.ID+"/restart"
+				if i == 5 {
+					method, path = "DELETE", "/contexts/"+made.ID
+				}
+				calls.Go(func() {
+					if status, text := c.call(t.Context(), b, method, path, nil); status != 200 && status != 404 {
+						t.Errorf("%s %s: %d %s", method, path, status, text)
+					}
+				})
+			}
+			calls.Wait()
+		}
+	})
+	c.want(b, "'alive'", "alive")
 }
 
 func TestBashRunsInItsOwnContext(t *testing.T) {

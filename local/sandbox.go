@@ -71,6 +71,7 @@ type kernel struct {
 	id, language, cwd string
 	turn              chan struct{} // holds one token while a run is on
 	removed           chan struct{}
+	asking            sync.Mutex // held while the driver is asked about the context
 }
 
 // launch starts a sandbox with its default context.
@@ -237,8 +238,24 @@ func (sb *sandbox) removeKernel(k *kernel) error {
 		return nil // somebody else did
 	}
 	close(k.removed)
+	k.asking.Lock()
+	defer k.asking.Unlock()
 	_, err := sb.driver.ask(command{Op: "remove", Context: k.id}, answerTimeout)
 	return err
+}
+
+// restartKernel gives a context a new interpreter. It returns false when the context
+// has been removed meanwhile.
+func (sb *sandbox) restartKernel(k *kernel) (bool, error) {
+	k.asking.Lock()
+	defer k.asking.Unlock()
+	select {
+	case <-k.removed:
+		return false, nil
+	default:
+		_, err := sb.driver.ask(command{Op: "restart", Context: k.id}, answerTimeout)
+		return true, err
+	}
 }
 
 // executeCommand is the driver's command for code in a context. The variables of
