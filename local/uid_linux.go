@@ -12,7 +12,6 @@
 // See the License for the specific language governing permissions and
 // limitations under the License.
 
-// Package e2b is a client of the E2B protocol: the control plane, which makes
 package local
 
 import (
