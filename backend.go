@@ -75,6 +75,7 @@ type share struct {
 	limits    session.Limits
 	logger    *zap.Logger
 	announcer *announcer
+	storage   session.Storage // nil: sessions are not shared
 }
 
 // acquire returns a share of the backend that a spec describes, which is
@@ -187,6 +188,7 @@ func (b *backend) loaded() bool {
 
 func (b *backend) obey(l *lease) {
 	b.pool.SetLimits(l.limits)
+	b.pool.Share(l.storage)
 	b.relay.set(l.logger)
 	b.announcer.Store(l.announcer)
 }

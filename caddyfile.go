@@ -64,6 +64,10 @@ func parseCaddyfile(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error)
 //	        identity         <placeholder>
 //	        id               <placeholder>
 //	        on_exit          keep|delete
+//	        shared
+//	        on_idle          delete|pause
+//	        keep             <duration>
+//	        create_rate      <number>/<duration>
 //	    }
 //	    offer           requested|always
 //	    tool_name       <name>
@@ -157,6 +161,10 @@ func (c *CodeInterpreter) readSessions(d *caddyfile.Dispenser) error {
 		"identity":         one("<placeholder>", text(&s.Identity, validIdentity)),
 		"id":               one("<placeholder>", text(&s.ID, validSessionID)),
 		"on_exit":          one("keep|delete", text(&s.OnExit, oneOf(onExitKeep, onExitDelete))),
+		"shared":           present(&s.Shared),
+		"on_idle":          one("delete|pause", text(&s.OnIdle, oneOf(onIdleDelete, onIdlePause))),
+		"keep":             one("<duration>", duration(&s.Keep, atLeast(minKeep))),
+		"create_rate":      one("<number>/<duration>", text(&s.CreateRate, validRate)),
 	})
 }
 

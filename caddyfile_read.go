@@ -98,6 +98,18 @@ func several(usage string, set func(option string, args []string) error) func(*c
 	}
 }
 
+// present is an option that is on when it is there.
+func present(target *bool) func(*caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		name := d.Val()
+		if d.NextArg() {
+			return d.Errf("%s: unexpected argument '%s': write %s alone, or remove the line", name, d.Val(), name)
+		}
+		*target = true
+		return noBlock(d, name, "alone")
+	}
+}
+
 func noBlock(d *caddyfile.Dispenser, name, usage string) error {
 	if d.NextBlock(d.Nesting()) {
 		return d.Errf("%s takes no block: write %s %s", name, name, usage)

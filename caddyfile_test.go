@@ -17,6 +17,7 @@ package codeinterpreter
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
@@ -31,8 +32,12 @@ func TestUnmarshalCaddyfileRefuses(t *testing.T) {
 		{"unknown option", "code_interpreter {\n timeout 3s\n}", "code_interpreter: unrecognized option 'timeout': the options are exec_timeout, keepalive, "},
 		{"unknown option of e2b", "code_interpreter {\n sandbox e2b {\n  key x\n }\n}", "sandbox e2b: unrecognized option 'key': the options are api_key, api_url, domain, internet, sandbox_url, secret, template, at Testfile:3"},
 		{"unknown option of local", "code_interpreter {\n sandbox local {\n  internet on\n }\n}", "sandbox local: unrecognized option 'internet': the options are disk, memory, preload, processes, python, warm, at Testfile:3"},
-		{"unknown option of sessions", "code_interpreter {\n sessions {\n  ttl 3s\n }\n}", "sessions: unrecognized option 'ttl': the options are id, identity, idle, max, max_per_identity, on_exit, at Testfile:3"},
-		{"option of another release", "code_interpreter {\n sessions {\n  shared\n }\n}", "sessions: unrecognized option 'shared'"},
+		{"unknown option of sessions", "code_interpreter {\n sessions {\n  ttl 3s\n }\n}", "sessions: unrecognized option 'ttl': the options are create_rate, id, identity, idle, keep, max, max_per_identity, on_exit, on_idle, shared, at Testfile:3"},
+		{"flag with an argument", "code_interpreter {\n sessions {\n  shared on\n }\n}", "shared: unexpected argument 'on': write shared alone, or remove the line, at Testfile:3"},
+		{"flag with a block", "code_interpreter {\n sessions {\n  shared {\n   x\n  }\n }\n}", "shared takes no block: write shared alone, at Testfile:4"},
+		{"unknown word of on_idle", "code_interpreter {\n sessions {\n  on_idle keep\n }\n}", `on_idle "keep": must be delete or pause, at Testfile:3`},
+		{"short keep", "code_interpreter {\n sessions {\n  keep 1s\n }\n}", "keep 1s: must be at least 1m0s, at Testfile:3"},
+		{"no rate", "code_interpreter {\n sessions {\n  create_rate 5\n }\n}", `create_rate "5": must be a number and a time, like 5/s or 100/1h, at Testfile:3`},
 		{"option given twice", "code_interpreter {\n max_rounds 3\n show on\n max_rounds 4\n}", "code_interpreter: max_rounds is already given in line 2: remove one of the two, at Testfile:4"},
 		{"block given twice", "code_interpreter {\n sessions {\n }\n sessions {\n }\n}", "code_interpreter: sessions is already given in line 2: remove one of the two, at Testfile:4"},
 		{"sandbox given twice", "code_interpreter {\n sandbox local\n sandbox e2b\n}", "code_interpreter: sandbox is already given in line 2: remove one of the two, at Testfile:3"},
@@ -104,6 +109,21 @@ func TestUnmarshalCaddyfileHidesSecrets(t *testing.T) {
 	}
 }
 
+func TestParseRate(t *testing.T) {
+	for rate, want := range map[string]time.Duration{
+		"1/s": time.Second, "5/s": 200 * time.Millisecond, "100/1h": 36 * time.Second, "1/1d": 24 * time.Hour, "60/m": time.Second,
+	} {
+		if got, err := parseRate(rate); got != want || err != nil {
+			t.Errorf("%s: %v, %v; want %v", rate, got, err, want)
+		}
+	}
+	for _, rate := range []string{"", "/", "5", "5/", "/s", "0/s", "-1/s", "1/0s", "1/-1s", "1.5/s", "a/s", "1/s/s", "2/1ns", "1/x"} {
+		if got, err := parseRate(rate); err == nil {
+			t.Errorf("%q is accepted as %v", rate, got)
+		}
+	}
+}
+
 // TestIdentityIsNotTheClients lists placeholders by who decides their value.
 func TestIdentityIsNotTheClients(t *testing.T) {
 	for placeholder, allowed := range map[string]bool{
@@ -156,6 +176,7 @@ func FuzzUnmarshalCaddyfile(f *testing.F) {
 		"code_interpreter {\n sandbox local {\n  preload numpy pandas\n  memory 1GiB\n }\n}",
 		"code_interpreter {\n sandbox e2b {\n  api_key {env.KEY}\n  sandbox_url http://{id}.{domain}\n }\n offer always\n}",
 		"code_interpreter {\n sessions {\n  idle 1h\n  id {http.request.header.X-Session-Id}\n }\n max_images 0\n show off\n}",
+		"code_interpreter {\n sessions {\n  shared\n  on_idle pause\n  keep 1d\n  create_rate 5/s\n }\n}",
 		"code_interpreter {\n max_rounds 3 {\n }\n}",
 	} {
 		f.Add(seed)

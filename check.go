@@ -55,7 +55,21 @@ func (s *Sessions) check() error {
 		check("identity", s.Identity, validIdentity),
 		check("id", s.ID, validSessionID),
 		check("on_exit", s.OnExit, oneOf(onExitKeep, onExitDelete)),
+		check("on_idle", s.OnIdle, oneOf(onIdleDelete, onIdlePause)),
+		check("keep", s.Keep, atLeast(minKeep)),
+		check("create_rate", s.CreateRate, validRate),
 	))
+}
+
+// checkRemote refuses what sandboxes on this machine do not offer.
+func (s *Sessions) checkRemote() error {
+	switch {
+	case s.Shared:
+		return errors.New("sessions: shared: local sandboxes end with their process and are reached by no other: remove shared, or use sandbox e2b")
+	case s.OnIdle == onIdlePause:
+		return errors.New("sessions: on_idle pause: local sandboxes cannot be paused: remove it, or use sandbox e2b")
+	}
+	return nil
 }
 
 func (s *Sandbox) check() error {
@@ -95,6 +109,11 @@ func (c *CodeInterpreter) limits(spec backendSpec) (session.Limits, error) {
 	if sessions == nil {
 		sessions = new(Sessions)
 	}
+	if spec.local != nil {
+		if err := sessions.checkRemote(); err != nil {
+			return session.Limits{}, err
+		}
+	}
 	request := c.requestTimeout()
 	limits := session.Limits{
 		Idle:           orDuration(sessions.Idle, defaultIdle),
@@ -103,7 +122,16 @@ func (c *CodeInterpreter) limits(spec backendSpec) (session.Limits, error) {
 		QueueTimeout:   orDuration(c.QueueTimeout, defaultQueueTimeout),
 		MaxPerIdentity: or(sessions.MaxPerIdentity, defaultMaxPerIdentity),
 		Max:            or(sessions.Max, spec.defaultMax()),
+		Pause:          or(sessions.OnIdle, defaultOnIdle) == onIdlePause,
+		Keep:           orDuration(sessions.Keep, defaultKeep),
 		DeleteOnExit:   or(sessions.OnExit, defaultOnExit) == onExitDelete,
+	}
+	if sessions.CreateRate != "" {
+		every, err := parseRate(sessions.CreateRate)
+		if err != nil {
+			return limits, within("sessions: create_rate", err)
+		}
+		limits.CreateEvery = every
 	}
 	if limits.ExecTimeout > request {
 		return limits, fmt.Errorf("exec_timeout %v: must not be longer than request_timeout, which is %v: shorten it, or raise request_timeout",

@@ -42,6 +42,8 @@ const (
 	defaultMaxPerIdentity = 10
 	defaultMaxRemote      = 1000
 	defaultOnExit         = onExitKeep
+	defaultOnIdle         = onIdleDelete
+	defaultKeep           = 7 * 24 * time.Hour
 
 	defaultInternet  = true
 	defaultMemory    = 1 << 30

@@ -25,6 +25,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
 func init() {
@@ -166,7 +167,7 @@ func (c *CodeInterpreter) Provision(ctx caddy.Context) error {
 		return err
 	}
 	logger := ctx.Logger()
-	c.lease, err = acquire(ctx, spec, share{limits: limits, logger: logger, announcer: announcer})
+	c.lease, err = acquire(ctx, spec, share{limits: limits, logger: logger, announcer: announcer, storage: c.storage(ctx)})
 	if err != nil {
 		return err
 	}
@@ -174,6 +175,14 @@ func (c *CodeInterpreter) Provision(ctx caddy.Context) error {
 	config.Pool, config.Metrics, config.Logger = c.lease.backend.pool, metrics, logger
 	c.handler = handler.New(config)
 	return nil
+}
+
+// storage returns what gateways agree in, nil when they do not share sessions.
+func (c *CodeInterpreter) storage(ctx caddy.Context) session.Storage {
+	if c.Sessions == nil || !c.Sessions.Shared {
+		return nil
+	}
+	return ctx.Storage()
 }
 
 // handlerConfig returns what the handler needs, defaults filled in.

@@ -135,4 +135,27 @@ type Sessions struct {
 	// `delete` those that only this process has used end at once. Local
 	// sandboxes always end. Default: `keep`.
 	OnExit string `json:"on_exit,omitempty"`
+
+	// Whether several gateways behind one load balancer share sessions: they
+	// agree in Caddy's configured storage, which must be one that all of them
+	// use. Not for local sandboxes. Default: false.
+	Shared bool `json:"shared,omitempty"`
+
+	// What becomes of a session that is idle for too long. With `delete` its
+	// sandbox ends. With `pause` the provider stores it, it costs nothing, and
+	// the next request goes on with its variables and files. A provider that
+	// cannot pause deletes instead, and an error in the log says so. Not for
+	// local sandboxes. Default: `delete`.
+	OnIdle string `json:"on_idle,omitempty"`
+
+	// How long a session stays paused before it is deleted, with
+	// `on_idle pause`. At least 1m. Default: 7d.
+	Keep caddy.Duration `json:"keep,omitempty"`
+
+	// How many sandboxes are created at most, as number/duration: `5/s` or
+	// `100/1h`. They are spaced evenly, and callers who wait get one each in
+	// turn. One who would wait longer than `sandbox_timeout` gets none, and the
+	// model is told. Set it to your E2B plan's rate; with several gateways, to
+	// each one's share of it. Default: none.
+	CreateRate string `json:"create_rate,omitempty"`
 }

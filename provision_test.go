@@ -62,7 +62,11 @@ func TestProvisionRefuses(t *testing.T) {
 	t.Setenv("EMPTY", "")
 	for _, tc := range []struct{ name, config, want string }{
 		{"unknown field", `{"timeout": 3}`, `unknown field "timeout"`},
-		{"field of another release", `{"sessions": {"on_idle": "pause"}}`, `unknown field "on_idle"`},
+		{"on_idle", `{"sessions": {"on_idle": "keep"}}`, `sessions: on_idle "keep": must be delete or pause`},
+		{"keep", `{"sessions": {"keep": "1s"}}`, "sessions: keep 1s: must be at least 1m0s"},
+		{"create_rate", `{"sessions": {"create_rate": "many"}}`, `sessions: create_rate "many": must be a number and a time, like 5/s or 100/1h`},
+		{"shared local sandboxes", `{"sandbox": {"local": {}}, "sessions": {"shared": true}}`, "sessions: shared: local sandboxes end with their process"},
+		{"paused local sandboxes", `{"sandbox": {"local": {}}, "sessions": {"on_idle": "pause"}}`, "sessions: on_idle pause: local sandboxes cannot be paused"},
 		{"unknown engine", `{"sandbox": {"docker": {}}}`, `unknown field "docker"`},
 		{"two engines", `{"sandbox": {"e2b": {}, "local": {}}}`, "sandbox: both e2b and local are given: remove one of the two"},
 		{"offer", `{"offer": "never"}`, `offer "never": must be requested or always`},
@@ -149,7 +153,7 @@ func TestDefaults(t *testing.T) {
 	}
 	if want := (session.Limits{
 		Idle: 15 * time.Minute, ExecTimeout: time.Minute, SandboxTimeout: 30 * time.Second, QueueTimeout: time.Minute,
-		MaxPerIdentity: 10, Max: 1000,
+		MaxPerIdentity: 10, Max: 1000, Keep: 7 * 24 * time.Hour,
 	}); limits != want {
 		t.Errorf("limits %+v, want %+v", limits, want)
 	}

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,11 +40,14 @@ const (
 	offerAlways    = "always"
 	onExitKeep     = "keep"
 	onExitDelete   = "delete"
+	onIdleDelete   = "delete"
+	onIdlePause    = "pause"
 )
 
 const (
 	minKeepalive = caddy.Duration(100 * time.Millisecond) // more often is no keep-alive but a flood
 	minIdle      = caddy.Duration(time.Second)            // providers count timeouts in seconds
+	minKeep      = caddy.Duration(time.Minute)            // paused sandboxes are looked for every two
 	minMemory    = 64 << 20                               // Python with an ordinary import
 	minDisk      = 1 << 20
 	minProcesses = 4  // the interpreter, its helpers, and one for the code
@@ -185,6 +189,29 @@ func unlessPlaceholder(valid rule[string]) rule[string] {
 		}
 		return valid(value)
 	}
+}
+
+// parseRate reads a rate like 5/s or 100/1h and returns the time between two.
+func parseRate(rate string) (time.Duration, error) {
+	invalid := errors.New("must be a number and a time, like 5/s or 100/1h")
+	count, period, _ := strings.Cut(rate, "/")
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 || period == "" {
+		return 0, invalid
+	}
+	if period[0] < '0' || period[0] > '9' {
+		period = "1" + period
+	}
+	d, err := caddy.ParseDuration(period)
+	if err != nil || d < time.Duration(n) {
+		return 0, invalid
+	}
+	return d / time.Duration(n), nil
+}
+
+func validRate(rate string) error {
+	_, err := parseRate(rate)
+	return err
 }
 
 func validKey(key string) error {
