@@ -76,6 +76,26 @@ raise SystemError(os.wait()[1])`},
 	{name: "a file without end", code: "with open('/tmp/full', 'wb') as f:\n    while True: f.write(b'x' * (1 << 20))", wantError: "OSError"},
 	{name: "files without end", code: "n = 0\nwhile True:\n    n += 1\n    open('/home/user/%d' % n, 'wb').write(b'x' * (16 << 20))", wantError: "OSError"},
 	{name: "names without end", code: "import os\nopen('/tmp/0', 'w').close()\nn = 0\nwhile True:\n    n += 1\n    os.link('/tmp/0', '/tmp/%d' % n)"},
+	{name: "open files without end", code: `
+import os, select, time
+for _ in range(40):
+    if os.fork() == 0:
+        pipes, kept = [os.pipe() for _ in range(100)], []
+        while True:
+            try:
+                kept.append(select.epoll())
+                for end, _ in pipes: kept[-1].register(end)
+            except OSError:
+                time.sleep(1000)
+raise SystemError(os.wait()[1])`},
+	{name: "terminals without end", code: `
+import os, time
+for _ in range(8):
+    if os.fork() == 0:
+        while True:
+            try: os.openpty()
+            except OSError: time.sleep(1000)
+raise SystemError(os.wait()[1])`},
 	{name: "1 GB of output", code: "for _ in range(1 << 14): print('x' * (1 << 16))", wantError: "OutputLimitExceeded"},
 	{name: "a line of 500 MB", code: "import os\nfor _ in range(500): os.write(1, b'x' * (1 << 20))", wantError: "OutputLimitExceeded"},
 	{name: "a value of 500 MB", code: "'x' * 500_000_000", harmless: true},

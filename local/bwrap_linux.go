@@ -27,6 +27,7 @@ const (
 	fdArgs = 3 + iota
 	fdSeccomp
 	fdInfo
+	fdBlock // bubblewrap goes on when it is closed
 	fdPayload
 	fdCommands  // the driver's two; process 1 closes all but the standard ones,
 	fdEvents    // whose entries in /proc foreign code can open
@@ -63,7 +64,7 @@ func bwrapArgs(py *interpreter, l limits) []string {
 	// is none to be had, and --disable-userns then refuses.
 	add("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 	add("--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox")
-	add("--die-with-parent", "--new-session", "--seccomp", strconv.Itoa(fdSeccomp), "--info-fd", strconv.Itoa(fdInfo))
+	add("--die-with-parent", "--new-session", "--seccomp", strconv.Itoa(fdSeccomp), "--info-fd", strconv.Itoa(fdInfo), "--block-fd", strconv.Itoa(fdBlock))
 
 	add("--clearenv")
 	for _, kv := range environment(py) {
@@ -81,8 +82,9 @@ func bwrapArgs(py *interpreter, l limits) []string {
 	}
 
 	// Process 1 is bubblewrap, with the rights of the code: who could write to its
-	// memory could have it outlive the gateway.
-	add("--proc", "/proc", "--size", "4096", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1", "--dev", "/dev")
+	// memory could have it outlive the gateway. The rest is for reading, so that the
+	// code cannot undo that it goes first when the machine runs out of memory.
+	add("--proc", "/proc", "--size", "4096", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1", "--remount-ro", "/proc", "--dev", "/dev")
 	tmpfs("1777", "/dev/shm", l.disk)
 	add("--remount-ro", "/dev")
 	add("--perms", "0755", "--dir", "/home", "--perms", "0755", "--dir", "/var", "--perms", "0755", "--dir", "/run")

@@ -130,7 +130,11 @@ func (e *engine) start() (*process, error) {
 	}
 	ends.closeTheirs() // bubblewrap's end has to show on the information pipe
 	p.init, p.initPID, err = openInit(ends.info)
+	if err == nil {
+		err = p.goFirst()
+	}
 	ends.info.Close()
+	ends.block.Close()
 	go p.wait()
 	if err != nil {
 		p.kill()

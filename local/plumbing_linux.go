@@ -24,8 +24,8 @@ import (
 
 // plumbing is the descriptors of one start: the gateway's ends and the others'.
 type plumbing struct {
-	commands, events, info *os.File
-	extra                  []*os.File // bubblewrap's, from fdArgs on
+	commands, events, info, block *os.File
+	extra                         []*os.File // bubblewrap's, from fdArgs on
 }
 
 // plumb opens the descriptors of a start.
@@ -40,7 +40,7 @@ func (e *engine) plumb() (*plumbing, error) {
 }
 
 func (p *plumbing) open(e *engine) (err error) {
-	contents := [][]byte{e.args, e.seccomp, nil, e.py.Code, nil, nil}
+	contents := [][]byte{e.args, e.seccomp, nil, nil, e.py.Code, nil, nil}
 	for _, file := range sandboxFiles {
 		contents = append(contents, []byte(file.text))
 	}
@@ -53,6 +53,8 @@ func (p *plumbing) open(e *engine) (err error) {
 		switch fdArgs + i {
 		case fdInfo:
 			p.info, file, err = os.Pipe()
+		case fdBlock:
+			file, p.block, err = os.Pipe()
 		case fdCommands:
 			file, p.commands, err = os.Pipe()
 		case fdEvents:
@@ -77,7 +79,7 @@ func (p *plumbing) closeTheirs() {
 }
 
 func (p *plumbing) closeOurs() {
-	for _, f := range []*os.File{p.commands, p.events, p.info} {
+	for _, f := range []*os.File{p.commands, p.events, p.info, p.block} {
 		_ = f.Close()
 	}
 }

@@ -16,6 +16,7 @@ package local
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,6 +61,17 @@ func openInit(info *os.File) (init *os.File, pid int, err error) {
 		return nil, 0, fmt.Errorf("opening process %d: %w", told.Child, err)
 	}
 	return os.NewFile(uintptr(fd), "pidfd"), told.Child, nil
+}
+
+// goFirst has the kernel end the sandbox before the gateway when the machine runs
+// out of memory. What starts in it later inherits that.
+func (p *process) goFirst() error {
+	file, err := os.OpenFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.initPID), os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("having the sandbox end first when memory is short: %w", err)
+	}
+	_, err = file.WriteString("1000")
+	return errors.Join(err, file.Close())
 }
 
 // wait reaps bubblewrap and closes done.

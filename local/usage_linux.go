@@ -53,6 +53,8 @@ func (p *process) usage() usage {
 	}
 	u.memory += p.socketMemory()
 	u.files = p.files()
+	u.descriptors = descriptors(inside)
+	u.terminals = p.terminals()
 	return u
 }
 
@@ -190,6 +192,34 @@ func (p *process) files() int64 {
 		}
 	}
 	return sum
+}
+
+// descriptors adds up the open files of processes.
+func descriptors(pids []int) int {
+	var sum int
+	for _, pid := range pids {
+		sum += countEntries(fmt.Sprintf("/proc/%d/fd", pid))
+	}
+	return sum
+}
+
+// terminals counts the pseudo terminals of a sandbox. The system has few.
+func (p *process) terminals() int {
+	return countEntries(fmt.Sprintf("/proc/%d/root/dev/pts", p.initPID))
+}
+
+// countEntries counts what a directory contains; 0 when it is gone.
+func countEntries(path string) int {
+	dir, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return 0
+	}
+	return len(names)
 }
 
 // killInside kills a process of the sandbox. Its number may have passed to another

@@ -81,6 +81,7 @@ func TestWallRefusesDangerousCalls(t *testing.T) {
 		{"memory without an owner", unix.SYS_MEMFD_CREATE, "0, 0", "ENOSYS"},
 		{"System V shared memory", unix.SYS_SHMGET, "0, 4096, 512", "ENOSYS"},
 		{"a message queue", unix.SYS_MQ_OPEN, "0, 0, 0, 0", "ENOSYS"},
+		{"watching files", unix.SYS_INOTIFY_INIT1, "0", "ENOSYS"},
 		{"a call that no kernel has", 9999, "0", "ENOSYS"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,6 +137,9 @@ func TestWallHidesTheHost(t *testing.T) {
 		{"process 1's command line", "reach(lambda: open('/proc/1/cmdline'))", "ENOENT"},
 		{"process 1's memory", "reach(lambda: open('/proc/1/mem'))", "ENOENT"},
 		{"process 1's descriptors", "reach(lambda: os.listdir('/proc/1/fd'))", "ENOENT"},
+		{"who goes first when memory is short", "open('/proc/self/oom_score_adj').read().strip(), reach(lambda: open('/proc/self/oom_score_adj', 'w'))", "('1000', 'EROFS')"},
+		{"settings of the kernel", "reach(lambda: open('/proc/sys/kernel/ns_last_pid', 'w'))", "EROFS"},
+		{"pending signals", "__import__('resource').getrlimit(__import__('resource').RLIMIT_SIGPENDING)", "(1024, 1024)"},
 		{"inherited descriptors", "[os.readlink('/proc/self/fd/' + n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n) and os.readlink('/proc/self/fd/' + n)[0] == '/' and not os.readlink('/proc/self/fd/' + n).startswith(('/dev/null', '/proc/'))]", "[]"},
 		{"descriptors of the others", "[reach(lambda: os.listdir('/proc/%d/fd' % p)) for p in (2,)]", "['EACCES']"},
 		{"the host's name", "socket.gethostname()", "sandbox"},

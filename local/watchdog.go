@@ -33,6 +33,11 @@ const (
 	// maxFiles bounds the files of a sandbox: each takes memory of the kernel's that
 	// no size of a file system accounts for.
 	maxFiles = 200_000
+	// maxDescriptors bounds the open files of all processes of a sandbox: what the
+	// kernel keeps for pipes, locks and what is watched is in no process's memory.
+	maxDescriptors = 4096
+	// maxTerminals bounds pseudo terminals, which the whole system has 4096 of.
+	maxTerminals = 64
 )
 
 // usage is what a sandbox holds.
@@ -40,6 +45,8 @@ type usage struct {
 	memory  int64 // bytes
 	largest int   // the process that holds most, of those that run foreign code; 0: none
 	files   int64
+
+	descriptors, terminals int
 }
 
 // watchdog keeps sandboxes within their memory. Address space is limited for each
@@ -69,6 +76,10 @@ func (s *Server) inspectUsage(sb *sandbox) {
 	switch {
 	case used.files > maxFiles:
 		s.log.Info("a sandbox with too many files is ended", zap.String("sandbox", sb.id), zap.Int64("files", used.files))
+		sb.end()
+	case used.descriptors > maxDescriptors || used.terminals > maxTerminals:
+		s.log.Info("a sandbox with too many open files is ended", zap.String("sandbox", sb.id),
+			zap.Int("descriptors", used.descriptors), zap.Int("terminals", used.terminals))
 		sb.end()
 	case used.memory <= s.cfg.Memory:
 		sb.looksOver = 0
