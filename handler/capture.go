@@ -16,6 +16,7 @@ package handler
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -90,9 +91,7 @@ func (c *capture) strange() {
 func (c *capture) toClient() {
 	c.form = foreign
 	w := c.turn.x.w
-	for name, values := range c.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), c.header)
 	w.WriteHeader(c.status)
 }
 
@@ -121,6 +120,7 @@ func (c *capture) take(p []byte) error {
 		return c.hold(p, maxAnswer)
 	case refused:
 		return c.hold(p, maxRefusal)
+	case unknown, foreign:
 	}
 	_, err := c.turn.x.w.Write(p)
 	return err
@@ -146,6 +146,7 @@ func (c *capture) FlushError() error {
 		if c.status == http.StatusOK && strings.HasPrefix(c.header.Get("Content-Type"), "text/event-stream") {
 			return c.turn.x.reply.begin(c.header)
 		}
+	case events, document, refused: // sent when there is something to send
 	}
 	return nil
 }

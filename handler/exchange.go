@@ -201,7 +201,7 @@ func finishReason(a *wire.Answer, calls, hidden bool) string {
 // while code ran.
 func (x *exchange) interrupted(err error) error {
 	if x.r.Context().Err() != nil {
-		return nil
+		return nil //nolint:nilerr // there is nobody to tell
 	}
 	x.h.Logger.Info("request ended while code ran", zap.Error(err))
 	return x.fail(x.timedOut())

@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -71,9 +72,7 @@ var ownAnswer = []string{
 
 // copyHeader gives the client the headers of the upstream that are for it.
 func copyHeader(dst, src http.Header) {
-	for name, values := range src {
-		dst[name] = values
-	}
+	maps.Copy(dst, src)
 	for _, name := range ownAnswer {
 		if _, ok := src[name]; ok {
 			dst.Del(name)

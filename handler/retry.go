@@ -106,8 +106,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 var contentWord = regexp.MustCompile(`\bcontent\b`)
 
-// adapt changes what is echoed when the upstream says which member of it it
-// does not take, and says whether it did. Some providers send what they refuse
+// adapt changes what is echoed when the upstream says which of its members
+// it does not take, and says whether it did. Some providers send what they refuse
 // to get back: https://github.com/NousResearch/hermes-agent/issues/34716 and
 // https://github.com/SAIL-Research-Lab/cheetahclaws/pull/72
 func (x *exchange) adapt(r *response) bool {

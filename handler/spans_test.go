@@ -52,7 +52,7 @@ func TestSpansOfTurnsAndExecutionsBelongToTheRequest(t *testing.T) {
 		attribute.String("code_interpreter.status", "done"),
 	} {
 		if !slices.Contains(spans[1].Attributes, want) {
-			t.Errorf("the execution's span has no %s=%s", want.Key, want.Value.Emit())
+			t.Errorf("the execution's span has no %s=%s", want.Key, want.Value.String())
 		}
 	}
 }

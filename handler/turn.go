@@ -133,6 +133,7 @@ func (t *turn) result(c *capture, err error) result {
 		return result{answer: t.answer, header: c.header}
 	case document:
 		return t.document(c, err)
+	case unknown, foreign:
 	}
 	return t.nothing(c, err)
 }

@@ -68,8 +68,8 @@ func (p *Pool) joinPace(ctx context.Context, caller string) (chan struct{}, erro
 		p.pace.next = now.Add(every)
 		return nil, nil //nolint:nilnil // as above
 	}
-	ahead := time.Duration(len(p.pace.queues[caller]))
-	if deadline, ok := ctx.Deadline(); ok && p.pace.next.Add(ahead*every).After(deadline) {
+	ahead := len(p.pace.queues[caller])
+	if deadline, ok := ctx.Deadline(); ok && p.pace.next.Add(time.Duration(ahead)*every).After(deadline) {
 		return nil, errPace
 	}
 	granted := make(chan struct{})

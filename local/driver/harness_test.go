@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -235,9 +236,7 @@ func (p *program) begin(context, code string, with map[string]any) string {
 	p.runs++
 	run := strconv.Itoa(p.runs)
 	command := map[string]any{"op": "execute", "context": context, "run": run, "code": code}
-	for k, v := range with {
-		command[k] = v
-	}
+	maps.Copy(command, with)
 	p.send(command)
 	return run
 }

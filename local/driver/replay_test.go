@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"image"
 	_ "image/png" // decodes what figures are
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -134,9 +135,9 @@ func TestRecordedExecutionsAreReproduced(t *testing.T) {
 			context = "c"
 		}
 		switch {
-		case r.Status != 200 && r.Status != 204 || r.Request.Method == "GET":
+		case r.Status != 200 && r.Status != 204 || r.Request.Method == http.MethodGet:
 			// Answered by the server in front of the driver.
-		case r.Request.Method == "DELETE":
+		case r.Request.Method == http.MethodDelete:
 			p.control("remove", "removed", filepath.Base(r.Request.Path))
 		case strings.HasSuffix(r.Request.Path, "/restart"):
 			p.control("restart", "restarted", filepath.Base(filepath.Dir(r.Request.Path)))
