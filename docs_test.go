@@ -18,11 +18,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
+	_ "github.com/caddyserver/caddy/v2/modules/metrics" // the directive
 )
 
 // fence finds blocks of code in Markdown: their language and their content.
@@ -98,6 +100,19 @@ func TestDocumentedJSONLoads(t *testing.T) {
 			validate(t, `{"apps": {"http": {"servers": {"docs": {"listen": [":4000"], "routes": [{"handle": [`+
 				documented(t, e.content)+`]}]}}}}}`)
 		})
+	}
+}
+
+// TestEveryOptionIsInTheReference compares it to the fields of the module.
+func TestEveryOptionIsInTheReference(t *testing.T) {
+	text := readText(t, "docs/REFERENCE.md")
+	for _, part := range []any{CodeInterpreter{}, E2B{}, Local{}, Sessions{}} {
+		for field := range reflect.TypeOf(part).Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name != "" && !strings.Contains(text, "`"+name+"`") {
+				t.Errorf("docs/REFERENCE.md does not have the option %s of %T", name, part)
+			}
+		}
 	}
 }
 
