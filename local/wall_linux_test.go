@@ -142,6 +142,9 @@ func TestWallHidesTheHost(t *testing.T) {
 		{"pending signals", "__import__('resource').getrlimit(__import__('resource').RLIMIT_SIGPENDING)", "(1024, 1024)"},
 		{"inherited descriptors", "[os.readlink('/proc/self/fd/' + n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n) and os.readlink('/proc/self/fd/' + n)[0] == '/' and not os.readlink('/proc/self/fd/' + n).startswith(('/dev/null', '/proc/'))]", "[]"},
 		{"descriptors of the others", "[reach(lambda: os.listdir('/proc/%d/fd' % p)) for p in (2,)]", "['EACCES']"},
+		{"the driver's memory", "reach(lambda: open('/proc/2/mem'))", "EACCES"},
+		{"file systems of the host", "{l.split()[2] for l in open('/proc/mounts') if l.split()[3].split(',')[0] == 'rw'} - {'devpts', 'devtmpfs', 'proc', 'tmpfs'}", "set()"},
+		{"priority", "os.nice(0), reach(lambda: os.nice(-1))", "(5, 'EPERM')"},
 		{"the host's name", "socket.gethostname()", "sandbox"},
 		{"no terminal", "reach(lambda: open('/dev/tty'))", "ENXIO"},
 	} {
