@@ -24,7 +24,8 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
-	_ "github.com/caddyserver/caddy/v2/modules/metrics" // the directive
+	_ "github.com/caddyserver/caddy/v2/modules/filestorage" // for the examples
+	_ "github.com/caddyserver/caddy/v2/modules/metrics"
 )
 
 // fence finds blocks of code in Markdown: their language and their content.
@@ -71,7 +72,7 @@ func documented(t *testing.T, text string) string {
 	for _, name := range []string{"e2b", "sessions"} {
 		writeFile(t, filepath.Join(secrets, name), "e2b_0123456789abcdef0123456789abcdef")
 	}
-	return strings.ReplaceAll(text, "/run/secrets", secrets)
+	return strings.NewReplacer("/run/secrets", secrets, "/srv/shared", secrets).Replace(text)
 }
 
 // TestDocumentedCaddyfilesLoad loads every Caddyfile of the documentation as
@@ -113,6 +114,40 @@ func TestEveryOptionIsInTheReference(t *testing.T) {
 				t.Errorf("docs/REFERENCE.md does not have the option %s of %T", name, part)
 			}
 		}
+	}
+}
+
+// quoted finds the messages in the first column of a table.
+var quoted = regexp.MustCompile("(?m)^\\| `([^`]+)`")
+
+// TestTroubleshootingQuotesWhatIsSaid looks for the messages of models and logs
+// in the source.
+func TestTroubleshootingQuotesWhatIsSaid(t *testing.T) {
+	var source strings.Builder
+	for _, pattern := range []string{"*.go", "handler/*.go", "session/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source.WriteString(readText(t, file))
+		}
+	}
+	parts := strings.Split(readText(t, "docs/TROUBLESHOOTING.md"), "\n## ")
+	checked := 0
+	for _, part := range parts {
+		if !strings.HasPrefix(part, "The model says") && !strings.HasPrefix(part, "Log messages") {
+			continue
+		}
+		for _, match := range quoted.FindAllStringSubmatch(part, -1) {
+			checked++
+			if !strings.Contains(source.String(), match[1]) {
+				t.Errorf("nothing says %q", match[1])
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d messages were looked for", checked)
 	}
 }
 
