@@ -80,6 +80,9 @@ func (s *Server) serveData(w http.ResponseWriter, r *http.Request, id, port stri
 	case port == agentPort && r.URL.Path == "/health":
 		w.WriteHeader(http.StatusNoContent)
 		return
+	case port == agentPort:
+		noAgentError(w)
+		return
 	case port != codePort:
 		closedPortError(w, id, port)
 		return
@@ -125,6 +128,15 @@ func closedPortError(w http.ResponseWriter, id, port string) {
 		Port      int    `json:"port"`
 		Code      int    `json:"code"`
 	}{id, "The sandbox is running but port is not open", number, http.StatusBadGateway})
+}
+
+// noAgentError answers calls of E2B's agent in the form that its clients read. A
+// closed port would make them say that the sandbox has timed out.
+func noAgentError(w http.ResponseWriter) {
+	writeJSON(w, http.StatusNotImplemented, struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}{"unimplemented", "sandboxes of this machine have no API for files, commands and terminals: run code instead"})
 }
 
 // plainError answers with text, as E2B's code interpreter does.

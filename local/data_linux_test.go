@@ -93,6 +93,16 @@ func TestDataPlaneReachesOnlyWhatIsThere(t *testing.T) {
 			t.Errorf("host %s: %d, want %d", host, res.StatusCode, want)
 		}
 	}
+	req.URL.Path = "/files"
+	req.URL.Host, req.Host = agentPort+"-"+b.ID+".local.test", agentPort+"-"+b.ID+".local.test"
+	res, err := c.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusNotImplemented {
+		t.Errorf("files of the agent: %d", res.StatusCode)
+	}
 	c.remove(b)
 	if status, text := c.call(t.Context(), b, "POST", "/execute", `{"code":"1"}`); status != 502 || !strings.Contains(text, "The sandbox was not found") {
 		t.Errorf("removed sandbox: %d %s", status, text)

@@ -134,7 +134,18 @@ suite('sandboxes', { concurrency: 4 }, () => {
   test(
     'refuse what this machine cannot do',
     withSandbox(async (sandbox) => {
-      await assert.rejects(() => sandbox.pause(), (error) => error.constructor === SandboxError && /paused/.test(error.message))
+      for (const [call, reason] of [
+        [() => sandbox.pause(), /paused/],
+        [() => sandbox.files.read('/etc/passwd'), /run code instead/],
+        [() => sandbox.files.list('/'), /run code instead/],
+        [() => sandbox.commands.run('true'), /501/],
+      ]) {
+        await assert.rejects(call, (error) => {
+          assert.equal(error.constructor, SandboxError, error)
+          assert.match(error.message, reason)
+          return true
+        })
+      }
       assert.equal((await sandbox.runCode('1 + 1')).text, '2')
     }),
   )
