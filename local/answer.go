@@ -18,8 +18,10 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -103,6 +105,15 @@ func (a *answer) FlushError() error {
 
 // Flush is FlushError for those who ask for an http.Flusher.
 func (a *answer) Flush() { a.send(nil) }
+
+// SetWriteDeadline breaks the answer at a time, unless it has ended by then. There is
+// no way back. It may be called by others than the handler.
+func (a *answer) SetWriteDeadline(t time.Time) error {
+	if !t.IsZero() {
+		time.AfterFunc(time.Until(t), func() { a.body.CloseWithError(os.ErrDeadlineExceeded) })
+	}
+	return nil
+}
 
 // send lets the client have the response, once. first is the beginning of the
 // body, where known, to tell its type by.

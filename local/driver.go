@@ -33,6 +33,9 @@ const (
 	answerTimeout = 15 * time.Second
 	// writeTimeout is how long the driver may leave a command unread.
 	writeTimeout = 5 * time.Second
+	// lastWordsTimeout is how long the last events of a sandbox that has ended wait for
+	// their readers.
+	lastWordsTimeout = 2 * time.Second
 )
 
 // command is what the gateway tells the driver; one JSON line each.
@@ -70,6 +73,8 @@ type driver struct {
 	waiting map[string]chan<- reply // by context; "" waits for ready
 	err     error                   // why it ended; set before done is closed
 	done    chan struct{}
+
+	deaf chan struct{} // closed when events are no longer waited with
 }
 
 type deadlineWriter interface {
@@ -85,6 +90,22 @@ func newDriver(in deadlineWriter, out io.Reader) *driver {
 		runs:    map[string]*run{},
 		waiting: map[string]chan<- reply{},
 		done:    make(chan struct{}),
+		deaf:    make(chan struct{}),
+	}
+}
+
+// hurry gives up on readers that do not read, a while after the driver's process
+// has ended.
+func (d *driver) hurry(ended <-chan struct{}) {
+	select {
+	case <-ended:
+	case <-d.done:
+		return
+	}
+	select {
+	case <-time.After(lastWordsTimeout):
+		close(d.deaf)
+	case <-d.done:
 	}
 }
 
@@ -139,6 +160,7 @@ func (d *driver) deliver(e event) {
 	select {
 	case r.events <- e:
 	case <-r.abandoned:
+	case <-d.deaf:
 	}
 	if e.kind == kindEnd {
 		close(r.ended)

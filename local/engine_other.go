@@ -36,7 +36,10 @@ func (*engine) start() (*process, error) { return nil, errEngineClosed }
 func (*engine) close()                   {}
 
 // process is never made here.
-type process struct{ commands, events *os.File }
+type process struct {
+	commands, events *os.File
+	done             chan struct{}
+}
 
 func (*process) kill()          {}
 func (*process) signalEnd()     {}

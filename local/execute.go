@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -56,6 +57,7 @@ func (s *Server) execute(w http.ResponseWriter, r *http.Request, sb *sandbox) {
 	}
 	out := newStream(w)
 	defer out.stop()
+	out.endWith(sb.gone)
 	if !out.waitTurn(r, sb, k) {
 		return
 	}
@@ -190,6 +192,10 @@ type stream struct {
 	rc    *http.ResponseController
 	quiet *time.Timer
 	read  int64 // bytes of events so far
+
+	ended    chan struct{} // closed when the handler returns
+	watching sync.WaitGroup
+	hurried  bool // a deadline is set; for the handler when watching is over
 }
 
 // newStream sends the headers: the client shall know that it is being served
@@ -197,7 +203,7 @@ type stream struct {
 func newStream(w http.ResponseWriter) *stream {
 	w.Header()["Content-Type"] = nil // as E2B: none
 	w.WriteHeader(http.StatusOK)
-	s := &stream{w: w, rc: http.NewResponseController(w), quiet: time.NewTimer(keepaliveInterval)}
+	s := &stream{w: w, rc: http.NewResponseController(w), quiet: time.NewTimer(keepaliveInterval), ended: make(chan struct{})}
 	s.flush()
 	return s
 }
@@ -233,7 +239,27 @@ func (s *stream) write(line []byte, flush bool) {
 
 func (s *stream) flush() { _ = s.rc.Flush() } // see write
 
-func (s *stream) stop() { s.quiet.Stop() }
+func (s *stream) stop() {
+	s.quiet.Stop()
+	close(s.ended)
+	s.watching.Wait()
+	if s.hurried {
+		_ = s.rc.SetWriteDeadline(time.Time{}) // the connection may see other calls
+	}
+}
+
+// endWith sees to it that a client which reads no more does not hold the handler for
+// ever: some time after its sandbox has gone, writing to it fails.
+func (s *stream) endWith(gone <-chan struct{}) {
+	s.watching.Go(func() {
+		select {
+		case <-gone:
+			_ = s.rc.SetWriteDeadline(time.Now().Add(lastWordsTimeout)) // see write
+			s.hurried = true
+		case <-s.ended:
+		}
+	})
+}
 
 // fail ends the answer with an error of the gateway's.
 func (s *stream) fail(name, value string) {

@@ -93,6 +93,7 @@ func (s *Server) launch(ctx context.Context) (*sandbox, error) {
 		defaults:     map[string]*kernel{},
 	}
 	s.work.Go(func() { s.watch(sb) })
+	s.work.Go(func() { sb.driver.hurry(process.done) })
 	defer context.AfterFunc(ctx, sb.end)()
 	defer context.AfterFunc(s.ctx, sb.end)() // Close finds it in no table yet
 	if err := s.prepare(sb); err != nil {

@@ -16,10 +16,12 @@ package local
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestServedOnAPortAsksForTheKey(t *testing.T) {
@@ -60,6 +62,71 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("X-API-Key", k.key)
 	return k.next.RoundTrip(r)
+}
+
+// TestClientThatDoesNotReadHoldsNothing lets clients stop reading in the middle of
+// an execution, on a connection and in process.
+func TestClientThatDoesNotReadHoldsNothing(t *testing.T) {
+	s := newServer(t, Config{APIKey: "the-key"})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l) }()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for name, c := range map[string]*client{
+		"on a connection": {t: t, base: "http://" + l.Addr().String(), http: &http.Client{Transport: withKey{transport, "the-key"}}},
+		"in process":      {t: t, base: "http://local", http: &http.Client{Transport: withKey{s.Transport(), "the-key"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := c.with(t)
+			b := c.create(nil)
+			res := c.open(t.Context(), b, "POST", "/execute", map[string]any{"code": "while True: print('x' * 10000)"})
+			defer res.Body.Close()
+			if _, err := res.Body.Read(make([]byte, 10)); err != nil {
+				t.Fatal(err)
+			}
+			awaitFull(t, s.find(b.ID).driver)
+			within(t, 3*lastWordsTimeout, "removing its sandbox", func() { c.remove(b) })
+			within(t, 3*lastWordsTimeout, "the end of the answer", func() {
+				if _, err := io.Copy(io.Discard, res.Body); err == nil {
+					t.Error("the answer has an ordinary end")
+				}
+			})
+		})
+	}
+	b := newClient(t, s)
+	b.http = &http.Client{Transport: withKey{s.Transport(), "the-key"}}
+	res := b.open(t.Context(), b.create(nil), "POST", "/execute", map[string]any{"code": "while True: print('x' * 10000)"})
+	defer res.Body.Close()
+	within(t, 4*lastWordsTimeout, "closing the server", func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// awaitFull waits until a run's events are no longer taken.
+func awaitFull(t *testing.T, d *driver) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		d.mu.Lock()
+		for _, r := range d.runs {
+			if len(r.events) == cap(r.events) {
+				d.mu.Unlock()
+				return
+			}
+		}
+		d.mu.Unlock()
+	}
+	t.Fatal("somebody reads everything")
 }
 
 func TestServeRefusesToRunWithoutAKey(t *testing.T) {
