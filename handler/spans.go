@@ -16,6 +16,7 @@ package handler
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -31,15 +32,14 @@ const tracer = "github.com/caddy-code-interpreter/caddy-code-interpreter"
 // directive it costs nothing and leads nowhere. Names and attributes are those
 // of the semantic conventions for generative AI:
 // https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/
-func startSpan(ctx context.Context, name string, kind trace.SpanKind, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
-	return trace.SpanFromContext(ctx).TracerProvider().Tracer(tracer).
-		Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+func startSpan(ctx context.Context, name string, kind trace.SpanKind, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	return trace.SpanFromContext(ctx).TracerProvider().Tracer(tracer).Start(ctx, name, append(options, trace.WithSpanKind(kind))...)
 }
 
 // startTurn starts the span of a request to the upstream.
 func (x *exchange) startTurn(ctx context.Context) (context.Context, trace.Span) {
-	return startSpan(ctx, "chat", trace.SpanKindClient,
-		attribute.String("gen_ai.operation.name", "chat"), attribute.Int("code_interpreter.turn", x.report.turns))
+	return startSpan(ctx, "chat", trace.SpanKindClient, trace.WithAttributes(
+		attribute.String("gen_ai.operation.name", "chat"), attribute.Int("code_interpreter.turn", x.report.turns)))
 }
 
 // endTurn ends it.
@@ -53,14 +53,19 @@ func endTurn(span trace.Span, status int, err error) {
 
 // startExecution starts the span of a program.
 func (x *exchange) startExecution() trace.Span {
-	_, span := startSpan(x.ctx, "execute_tool code_interpreter", trace.SpanKindInternal,
+	_, span := startSpan(x.ctx, "execute_tool code_interpreter", trace.SpanKindInternal, trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", "execute_tool"),
-		attribute.String("gen_ai.tool.name", "code_interpreter"), attribute.String("gen_ai.tool.type", "extension"))
+		attribute.String("gen_ai.tool.name", "code_interpreter"), attribute.String("gen_ai.tool.type", "extension")))
 	return span
 }
 
-// endExecution ends it.
+// endExecution ends it. What it waited for is known only now: a span below it
+// tells how long that took.
 func endExecution(span trace.Span, o session.Outcome) {
+	began := time.Now().Add(-o.Waited - o.Ran)
+	_, acquire := startSpan(trace.ContextWithSpan(context.Background(), span), "acquire sandbox", trace.SpanKindInternal,
+		trace.WithTimestamp(began), trace.WithAttributes(attribute.String("code_interpreter.sandbox", o.SandboxID)))
+	acquire.End(trace.WithTimestamp(began.Add(o.Waited)))
 	span.SetAttributes(
 		attribute.String("code_interpreter.status", o.Status.String()),
 		attribute.String("code_interpreter.sandbox", o.SandboxID),

@@ -37,21 +37,31 @@ func TestSpansOfTurnsAndExecutionsBelongToTheRequest(t *testing.T) {
 	})
 	spans := exporter.GetSpans()
 	var names []string
+	request := spans[len(spans)-1]
 	for _, span := range spans[:len(spans)-1] {
 		names = append(names, span.Name)
-		if span.Parent.SpanID() != spans[len(spans)-1].SpanContext.SpanID() {
-			t.Errorf("the parent of %q is not the request", span.Name)
+		parent := request
+		if span.Name == "acquire sandbox" {
+			parent = spans[2]
+		}
+		if span.Parent.SpanID() != parent.SpanContext.SpanID() {
+			t.Errorf("the parent of %q is not %q", span.Name, parent.Name)
 		}
 	}
-	if want := []string{"chat", "execute_tool code_interpreter", "chat"}; !slices.Equal(names, want) {
+	if want := []string{"chat", "acquire sandbox", "execute_tool code_interpreter", "chat"}; !slices.Equal(names, want) {
 		t.Fatalf("spans are %q, want %q", names, want)
+	}
+	if acquire, execute := spans[1], spans[2]; acquire.StartTime.Before(execute.StartTime) || acquire.EndTime.After(execute.EndTime) ||
+		acquire.EndTime.Before(acquire.StartTime) {
+		t.Errorf("the sandbox was got from %v to %v, which is not within %v to %v",
+			acquire.StartTime, acquire.EndTime, execute.StartTime, execute.EndTime)
 	}
 	for _, want := range []attribute.KeyValue{
 		attribute.String("gen_ai.operation.name", "execute_tool"),
 		attribute.String("gen_ai.tool.name", "code_interpreter"),
 		attribute.String("code_interpreter.status", "done"),
 	} {
-		if !slices.Contains(spans[1].Attributes, want) {
+		if !slices.Contains(spans[2].Attributes, want) {
 			t.Errorf("the execution's span has no %s=%s", want.Key, want.Value.String())
 		}
 	}
