@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // reverse_proxy panics with http.ErrAbortHandler when an upstream dies in the
@@ -131,6 +132,48 @@ func TestHTMLInsteadOfAnAnswer(t *testing.T) {
 				if strings.Contains(w.text(), "<html>") {
 					t.Errorf("the page is in the stream: %s", w.text())
 				}
+			})
+		})
+	}
+}
+
+// Headers that promise a stream are passed on before there is anything of it.
+func TestHTMLInsteadOfAStreamThatHasBegun(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(func(w http.ResponseWriter, r *http.Request) error {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				return err
+			}
+			return after(25*time.Second, document(http.StatusOK, "<html>sorry</html>"))(w, r)
+		})
+		w := f.post(ask(map[string]any{"stream": true}))
+		w.refuses(t, http.StatusOK, "no chat completion")
+		if strings.Contains(w.text(), "<html>") {
+			t.Errorf("the page is in the stream: %s", w.text())
+		}
+	})
+}
+
+// The client knows nothing of later turns: a redirect or an empty answer there
+// is none to its request.
+func TestLaterTurnWithoutAnErrorStatusIsAnError(t *testing.T) {
+	for _, status := range []int{http.StatusNoContent, http.StatusPartialContent, http.StatusTemporaryRedirect, http.StatusNotModified} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			bothForms(t, func(t *testing.T, stream bool) {
+				inBubble(t, nil, func(f *fixture) {
+					f.upstream.then(runs("say hi"), document(status, "", "Location", "http://elsewhere.test/"))
+					w := f.post(ask(map[string]any{"stream": stream}))
+					want := http.StatusBadGateway
+					if stream {
+						want = http.StatusOK
+					}
+					w.refuses(t, want, fmt.Sprintf("status %d", status))
+					if got := w.header.Get("Location"); got != "" {
+						t.Errorf("the client is sent to %s", got)
+					}
+				})
 			})
 		})
 	}

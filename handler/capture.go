@@ -78,9 +78,10 @@ func readable(header http.Header) bool {
 }
 
 // strange deals with an answer of another form than any that a chat upstream
-// has: in the first turn it is the client's, in a later one an error.
+// has: in the first turn it is the client's, unless headers alone have begun a
+// stream of ours; else it is an error.
 func (c *capture) strange() {
-	if c.turn.first {
+	if c.turn.first && !c.turn.x.reply.begun() {
 		c.toClient()
 	} else {
 		c.form = refused

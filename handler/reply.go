@@ -117,8 +117,10 @@ func (n *whole) finish(res result, o wire.Outcome) error {
 	return writeJSON(n.w, http.StatusOK, body)
 }
 
+// refuse gives an error as it came. What is no error by its status, such as a
+// redirect, would have the client take it for an answer to its own request.
 func (n *whole) refuse(r *response, plain bool) error {
-	if plain || r.status != http.StatusOK {
+	if plain || r.status >= http.StatusBadRequest {
 		copyHeader(n.w.Header(), r.header)
 		for _, name := range []string{"Content-Type", "Content-Encoding"} {
 			if values := r.header[name]; len(values) > 0 {
