@@ -122,8 +122,10 @@ ax.bar(['a', 'b'], [3, 5], label='g');`)
   )
 
   test(
-    'runs bash beside Python, on the same files',
+    'runs bash beside Python, on the same files and with a state of its own',
     withSandbox(async (sandbox) => {
+      await sandbox.runCode('word=kept; cd /tmp', { language: 'bash' })
+      assert.equal(stdout(await sandbox.runCode('echo $word; pwd; cd', { language: 'bash' })), 'kept\n/tmp\n')
       await sandbox.runCode('open("of_python", "w").write("here")')
       const execution = await sandbox.runCode('cat of_python; echo; pwd; echo oops >&2; exit 3', { language: 'bash' })
       assert.deepEqual(execution.logs, { stdout: ['here\n/home/user\n'], stderr: ['oops\n'] })

@@ -65,10 +65,11 @@ def shell_path():
     return next((path for path in SHELLS if os.path.exists(path)), "/bin/sh")
 
 
-def run(arguments, text=None):
+def run(arguments, text=None, files=()):
     """Runs a program whose output is the cell's. Returns its exit status.
 
-    text is the program's standard input; None means none.
+    text is the program's standard input; None means none. files are descriptors
+    that it gets beside the standard ones.
     """
     if isinstance(arguments, str):
         arguments = [shell_path(), "-c", arguments]
@@ -77,7 +78,7 @@ def run(arguments, text=None):
     # else in the place of sys.stdout: then it goes there.
     pipe = None if direct else subprocess.PIPE
     stdin = subprocess.DEVNULL if text is None else subprocess.PIPE
-    process = subprocess.Popen(arguments, stdin=stdin, stdout=pipe, stderr=pipe)
+    process = subprocess.Popen(arguments, stdin=stdin, stdout=pipe, stderr=pipe, pass_fds=files)
     try:
         data = None if text is None else text.encode("utf-8", "replace")
         out, err = process.communicate(data)
@@ -108,9 +109,17 @@ def output(command):
 
 def script(program, text):
     """Runs a script; raises CalledProcessError when it fails."""
-    status = run(program, text)
+    _check(run(program, text), " ".join(program))
+
+
+def program(arguments, name, files):
+    """Runs a program with files; raises CalledProcessError when it fails."""
+    _check(run(arguments, files=files), name)
+
+
+def _check(status, name):
     if status:
-        raise subprocess.CalledProcessError(status, " ".join(program))
+        raise subprocess.CalledProcessError(status, name)
 
 
 def _end(process):

@@ -130,9 +130,9 @@ class Shell:
         self._interrupts.begin()
         environment.set(command["env_vars"])
         if command["language"] == "bash":
-            from . import command as programs
+            from . import bash
 
-            programs.script([programs.shell_path()], source)
+            bash.run(source, command["env_vars"])
             return
         ipython.instance.events.trigger("pre_run_cell", None)
         self.cell = self._new_cell(source)
