@@ -109,6 +109,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if err != nil {
 		return h.unreadable(w, err)
 	}
+	defer body.Release()
 	req, ok := wire.Scan(body)
 	if !ok {
 		setBody(r, body.Segments(), r.ContentLength)

@@ -19,13 +19,14 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"sync/atomic"
 )
 
 // ErrTooLarge says that a body has more bytes than ReadBody was allowed to
 // take. It comes with no body: a part of a request is of no use.
 var ErrTooLarge = errors.New("request body is larger than the limit")
 
-// How ReadBody allocates. A body of known length gets one buffer of that size
+// How ReadBody takes memory. A body of known length gets one block of that size
 // up to exactBuffer; beyond it, and without a length, memory is only taken in
 // proportion to what has arrived, so that a header alone cannot claim it.
 const (
@@ -41,18 +42,54 @@ const (
 type Body struct {
 	blocks [][]byte
 	size   int
-	one    [1][]byte // backs blocks of the usual body, which has one
+	one    [1][]byte    // backs blocks of the usual body, which has one
+	users  atomic.Int64 // its owner and the readers that are open
+	lent   bool         // the blocks are to be given back
 }
 
 // NewBody returns a body over the blocks, which it keeps: the caller must not
 // write to them any more.
 func NewBody(blocks ...[]byte) *Body {
 	b := &Body{}
+	b.users.Store(1)
 	b.blocks = b.one[:0]
 	for _, block := range blocks {
 		b.add(block)
 	}
 	return b
+}
+
+// Release ends the owner's use of a body that ReadBody returned: neither it nor
+// anything that refers to its bytes may be used any more. Readers that are
+// still open can be read on, as http.Transport may do long after it has
+// answered; the memory is used again once all are closed. Without Release, or
+// with a reader that is never closed, it is left to the garbage collector.
+func (b *Body) Release() {
+	if b.users.Add(-1) == 0 && b.lent {
+		b.giveBack()
+	}
+}
+
+// giveBack leaves an empty body.
+func (b *Body) giveBack() {
+	for i, block := range b.blocks {
+		freed.give(block)
+		b.blocks[i] = nil
+	}
+	b.blocks, b.size, b.lent = nil, 0, false
+}
+
+// hold adds a user. It is false when the body may be over.
+func (b *Body) hold() bool {
+	for {
+		n := b.users.Load()
+		if n <= 0 {
+			return false
+		}
+		if b.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
 }
 
 func (b *Body) add(block []byte) {
@@ -65,43 +102,48 @@ func (b *Body) add(block []byte) {
 // ReadBody reads r to its end, exactly once. contentLength is the length the
 // request declares, or -1; it only chooses how memory is taken, what counts is
 // what r delivers. A limit of 0 or less is none. The error is ErrTooLarge or
-// the one that r returned, as it came.
+// the one that r returned, as it came. The body is to be released.
 func ReadBody(r io.Reader, contentLength, limit int64) (*Body, error) {
 	if limit > 0 && contentLength > limit {
 		return nil, ErrTooLarge
 	}
-	b := &Body{}
-	b.blocks = b.one[:0]
+	b := NewBody()
+	b.lent = true
+	if err := b.read(r, contentLength, limit); err != nil {
+		b.Release()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *Body) read(r io.Reader, contentLength, limit int64) error {
 	for {
 		size := nextBlock(int64(b.size), contentLength)
 		if limit > 0 {
 			size = min(size, limit+1-int64(b.size))
 		}
-		block := make([]byte, size)
+		block := freed.take(int(size))
 		n, err := fill(r, block)
-		b.add(block[:n])
-		if limit > 0 && int64(b.size) > limit {
-			return nil, ErrTooLarge
+		if n == 0 {
+			freed.give(block)
 		}
+		b.add(block[:n])
 		switch {
+		case limit > 0 && int64(b.size) > limit:
+			return ErrTooLarge
 		case err == io.EOF: //nolint:errorlint // a wrapped one is not the end of the body
-			return b, nil
+			return nil
 		case err != nil:
-			return nil, err
+			return err
 		}
 	}
 }
 
 // nextBlock returns the size of the block that follows the first got bytes.
 func nextBlock(got, contentLength int64) int64 {
-	switch left := contentLength - got; {
-	case contentLength >= 0 && left > 0:
-		return min(left, max(got, exactBuffer))
-	case contentLength >= 0:
-		// Everything that was declared is here. What remains is to see the end.
-		if got == contentLength {
-			return 1
-		}
+	if left := contentLength - got; contentLength >= 0 && left >= 0 {
+		// One more byte, in which nothing is to come, shows the end.
+		return min(left+1, max(got, exactBuffer))
 	}
 	return min(max(got, firstBlock), largestGrow)
 }
@@ -129,7 +171,7 @@ func (b *Body) Len() int64 { return int64(b.size) }
 
 // Segments returns the whole body, unedited.
 func (b *Body) Segments() *Segments {
-	return &Segments{list: b.blocks, size: int64(b.size)}
+	return &Segments{body: b, list: b.blocks, size: int64(b.size)}
 }
 
 // Chunks yields the bytes from start to end in order, without copying them.

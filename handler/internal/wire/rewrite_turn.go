@@ -90,7 +90,7 @@ func (e *Edited) Turn(t Turn) *Segments {
 	}
 	slices.SortStableFunc(edits, compareEdits)
 
-	s := &Segments{}
+	s := &Segments{body: e.req.body}
 	s.list = s.few[:0]
 	at, rest := 0, e.req.body.cursor()
 	for _, x := range edits {

@@ -213,9 +213,11 @@ func BenchmarkReadBody(b *testing.B) {
 					n = int64(len(data))
 				}
 				for b.Loop() {
-					if _, err := ReadBody(io.NopCloser(bytes.NewReader(data)), n, 0); err != nil {
+					body, err := ReadBody(io.NopCloser(bytes.NewReader(data)), n, 0)
+					if err != nil {
 						b.Fatal(err)
 					}
+					body.Release()
 				}
 			})
 		}

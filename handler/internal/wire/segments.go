@@ -14,12 +14,18 @@
 
 package wire
 
-import "io"
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+)
 
 // Segments is a message body as a list of byte ranges: pieces of a Body and
 // texts between them. It is never changed, so readers of it may outlive the
-// exchange they were made for, as those of http.Transport do.
+// exchange they were made for, as those of http.Transport do: each one holds
+// the Body until it is closed.
 type Segments struct {
+	body *Body // in which pieces lie
 	list [][]byte
 	size int64
 	few  [16][]byte // backs list when it is short, which it mostly is
@@ -60,11 +66,16 @@ func (c *cursor) copy(s *Segments, start, end int) {
 // Len returns the number of bytes.
 func (s *Segments) Len() int64 { return s.size }
 
-// NewReader returns a reader of all bytes, from the first on. It also is an
-// io.WriterTo. Any number of them can be in use at once; closing one ends
-// only that one.
+// NewReader returns a reader of all bytes, from the first on. Any number of
+// them can be in use at once; closing one ends only that one, and may be done
+// while it is read. One that is made after the body is over has been closed.
 func (s *Segments) NewReader() io.ReadCloser {
-	return &segmentsReader{list: s.list}
+	r := &segmentsReader{body: s.body, list: s.list}
+	if s.body != nil && !s.body.hold() {
+		r.body, r.list = nil, nil
+		r.state.Store(readerClosed)
+	}
+	return r
 }
 
 // WriteTo writes all bytes to w.
@@ -96,13 +107,45 @@ func writeAll(w io.Writer, list [][]byte) (int64, error) {
 	return total, nil
 }
 
-// segmentsReader is a position in a list of segments.
+// ErrClosed says that a body was read after it was closed, as an error of
+// net/http says of the body that a client sends.
+var ErrClosed = errors.New("request body was read after it was closed")
+
+// States of a reader.
+const (
+	readerIdle int32 = iota
+	readerBusy       // within Read
+	readerClosed
+)
+
+// segmentsReader is a position in a list of segments. It is closed apart from
+// the reads of its owner, and whichever is last lets go of the body.
 type segmentsReader struct {
-	list [][]byte // those not begun
-	rest []byte   // what is left of the one begun
+	body  *Body    // nil once it has been let go
+	list  [][]byte // those not begun
+	rest  []byte   // what is left of the one begun
+	state atomic.Int32
 }
 
 func (r *segmentsReader) Read(p []byte) (int, error) {
+	if !r.state.CompareAndSwap(readerIdle, readerBusy) {
+		return 0, ErrClosed
+	}
+	n := r.read(p)
+	ended := n == 0 && len(p) > 0
+	if ended {
+		r.letGo() // not everybody closes what has ended
+	}
+	if !r.state.CompareAndSwap(readerBusy, readerIdle) {
+		r.letGo()
+	}
+	if ended {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (r *segmentsReader) read(p []byte) int {
 	n := 0
 	for n < len(p) {
 		if len(r.rest) == 0 {
@@ -115,28 +158,21 @@ func (r *segmentsReader) Read(p []byte) (int, error) {
 		r.rest = r.rest[m:]
 		n += m
 	}
-	if n == 0 && len(p) > 0 {
-		return 0, io.EOF
-	}
-	return n, nil
+	return n
 }
 
-// WriteTo writes what is left. After an error there is nothing left.
-func (r *segmentsReader) WriteTo(w io.Writer) (int64, error) {
-	first, list := r.rest, r.list
-	r.rest, r.list = nil, nil
-	var total int64
-	if len(first) > 0 {
-		n, err := w.Write(first)
-		if err != nil {
-			return int64(n), err
-		}
-		total = int64(n)
+// Close ends the reader. It can be called again, and does not wait for a read.
+func (r *segmentsReader) Close() error {
+	if r.state.Swap(readerClosed) == readerIdle {
+		r.letGo()
 	}
-	n, err := writeAll(w, list)
-	return total + n, err
+	return nil
 }
 
-// Close ends the reader. It is done apart from the reads of its owner, so it
-// must not touch what they use: there is nothing to give back.
-func (r *segmentsReader) Close() error { return nil }
+// letGo is called by the one that has the reader.
+func (r *segmentsReader) letGo() {
+	if r.body != nil {
+		r.body.Release()
+	}
+	r.body, r.list, r.rest = nil, nil, nil
+}

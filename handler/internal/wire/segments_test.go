@@ -54,28 +54,6 @@ func TestSegmentsReadAsOneText(t *testing.T) {
 	}
 }
 
-func TestSegmentsReaderWritesWhatIsLeft(t *testing.T) {
-	s := segmentsOf("abc", "def", "ghi")
-	for n := range 10 {
-		r := s.NewReader()
-		if _, err := io.CopyN(io.Discard, onlyReader{r}, int64(n)); err != nil {
-			t.Fatal(err)
-		}
-		var b bytes.Buffer
-		if m, err := r.(io.WriterTo).WriteTo(&b); err != nil || m != int64(9-n) || b.String() != "abcdefghi"[n:] {
-			t.Errorf("after %d bytes: %q, %d, %v", n, b.String(), m, err)
-		}
-		if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-			t.Errorf("after the end: %d, %v", n, err)
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-type onlyReader struct{ io.Reader }
-
 // failing takes some bytes and then no more.
 type failing struct{ left int }
 
@@ -94,10 +72,6 @@ func TestSegmentsReportHowMuchWasWritten(t *testing.T) {
 		s := segmentsOf("abc", "def")
 		if n, err := s.WriteTo(&failing{left}); !errors.Is(err, errFull) || n != int64(left) {
 			t.Errorf("WriteTo with room for %d: %d, %v", left, n, err)
-		}
-		r := s.NewReader().(io.WriterTo)
-		if n, err := r.WriteTo(&failing{left}); !errors.Is(err, errFull) || n != int64(left) {
-			t.Errorf("reader's WriteTo with room for %d: %d, %v", left, n, err)
 		}
 	}
 }
