@@ -68,4 +68,4 @@ xcaddy:
 
 .PHONY: clean
 clean:
-	rm -rf bin caddytest/clients/npm/node_modules
+	rm -rf bin caddytest/*/npm/node_modules

@@ -63,11 +63,11 @@ suite('sandboxes', { concurrency: 4 }, () => {
   )
 
   test('end at their timeout unless it is set anew', async () => {
-    const extended = await create({ timeoutMs: 2_000 })
-    const forgotten = await create({ timeoutMs: 2_000 })
+    const extended = await create({ timeoutMs: 3_000 })
+    await extended.setTimeout(60_000)
+    const forgotten = await create({ timeoutMs: 3_000 }) // would be the later one to end
     try {
       await extended.runCode('x = 5')
-      await extended.setTimeout(60_000)
       await until(async () => !(await forgotten.isRunning()))
       await assert.rejects(() => forgotten.runCode('1'), TimeoutError)
       assert.equal((await extended.runCode('x')).text, '5')
