@@ -29,6 +29,7 @@ type backendInfo struct {
 	Limits    limitsInfo            `json:"limits"`
 	Places    int                   `json:"places"` // taken of limits.max, those of sandboxes being deleted included
 	Sandboxes map[session.State]int `json:"sandboxes"`
+	Paused    int                   `json:"paused"` // at the provider, those of other gateways too, as of minutes ago
 	Waiting   int                   `json:"waiting"`
 	Health    healthInfo            `json:"health"`
 }
@@ -84,6 +85,6 @@ func (b *backend) stats() backendInfo {
 			SandboxTimeout: s.Limits.SandboxTimeout.String(), QueueTimeout: s.Limits.QueueTimeout.String(),
 			DeleteOnExit: s.Limits.DeleteOnExit,
 		},
-		Places: s.Places, Sandboxes: s.States, Waiting: s.Waiting, Health: describeHealth(s.Health),
+		Places: s.Places, Sandboxes: s.States, Paused: s.Paused, Waiting: s.Waiting, Health: describeHealth(s.Health),
 	}
 }

@@ -136,6 +136,8 @@ var (
 		"Sandboxes that may exist at once, the option sessions max.", backendLabels, nil)
 	waitingDesc = prometheus.NewDesc(metricName("waiting_requests"),
 		"Requests that wait for room for a sandbox or for their turn in one.", backendLabels, nil)
+	pausedDesc = prometheus.NewDesc(metricName("sandboxes_paused"),
+		"Paused sandboxes at the provider, those of other gateways too, as of minutes ago.", backendLabels, nil)
 	failingDesc = prometheus.NewDesc(metricName("provider_failing"),
 		"1 while the provider keeps failing and programs that need a new sandbox are refused at once.", backendLabels, nil)
 )
@@ -145,7 +147,7 @@ type fleetCollector struct{}
 
 // Describe describes the metrics.
 func (fleetCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{sandboxesDesc, limitDesc, waitingDesc, failingDesc} {
+	for _, desc := range []*prometheus.Desc{sandboxesDesc, limitDesc, waitingDesc, pausedDesc, failingDesc} {
 		ch <- desc
 	}
 }
@@ -155,8 +157,8 @@ func (fleetCollector) Describe(ch chan<- *prometheus.Desc) {
 type backendName struct{ id, engine string }
 
 type backendGauges struct {
-	states                  map[session.State]int
-	limit, waiting, failing int
+	states                          map[session.State]int
+	limit, waiting, paused, failing int
 }
 
 // Collect reads the backends.
@@ -181,6 +183,7 @@ func (fleetCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(limitDesc, g.limit)
 		gauge(waitingDesc, g.waiting)
+		gauge(pausedDesc, g.paused)
 		gauge(failingDesc, g.failing)
 	}
 }
@@ -191,6 +194,7 @@ func (g *backendGauges) add(s session.Stats) {
 	}
 	g.limit = max(g.limit, s.Limits.Max)
 	g.waiting += s.Waiting
+	g.paused = max(g.paused, s.Paused) // each has seen all
 	if s.Health.Failing {
 		g.failing = 1
 	}

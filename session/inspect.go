@@ -97,6 +97,7 @@ type Stats struct {
 	Places  int           // taken of Limits.Max, those of sandboxes being deleted included
 	States  map[State]int // sandboxes by state; every state is there
 	Waiting int           // requests that wait for room for a sandbox, or for their turn in one
+	Paused  int           // sandboxes at the provider, those of other processes too, minutes ago
 	Health  Health
 }
 
@@ -107,6 +108,7 @@ func (p *Pool) Stats() Stats {
 	s := Stats{
 		Limits: p.table.limits,
 		Places: p.table.live,
+		Paused: p.stored,
 		Health: p.circuit.health(),
 		States: map[State]int{Starting: 0, InUse: 0, Idle: 0, Ending: 0},
 	}

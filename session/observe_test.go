@@ -140,3 +140,26 @@ func TestRecycleDisturbsNobody(t *testing.T) {
 		b.alive(1)
 	})
 }
+
+func TestPausedSandboxesAreToldAndCounted(t *testing.T) {
+	var h heard
+	inBubble(t, func(c *Config) {
+		c.Observer = h.observe
+		c.Limits.Pause, c.Limits.Keep = true, 24*time.Hour
+	}, func(b *bench) {
+		b.ok("")(b.say(alice, "s", "x = 1"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if paused := h.of(Paused); len(paused) != 1 || paused[0].SandboxID == "" || paused[0].Key == "" || len(h.of(Deleted)) != 0 {
+			t.Errorf("told is %+v", h.events)
+		}
+		if s := b.p.Stats(); s.Paused != 1 || s.Places != 0 {
+			t.Errorf("%d paused sandboxes and %d places, want 1 and none", s.Paused, s.Places)
+		}
+		time.Sleep(48 * time.Hour)
+		synctest.Wait()
+		if ends := h.of(Deleted); len(ends) != 1 || ends[0].Reason != ReasonKept || b.p.Stats().Paused != 0 {
+			t.Errorf("ends are told as %+v, %d are paused", ends, b.p.Stats().Paused)
+		}
+	})
+}

@@ -70,6 +70,7 @@ type Pool struct {
 	noPause  bool                     // the provider cannot pause, and that was said
 	scanAt   time.Time                // when to look at all there is at the provider
 	scans    int                      // looks so far
+	stored   int                      // paused sandboxes at the last look
 	reaping  bool                     // the reaper runs
 	dormant  bool                     // and waits for something to do
 	pace     pace

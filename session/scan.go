@@ -70,6 +70,7 @@ func (p *Pool) scan(ctx context.Context, records bool) {
 	p.mu.Unlock()
 	alive := make(map[string]struct{}, len(infos))
 	sessions := make(map[string]int)
+	stored := 0
 	for _, info := range infos {
 		key := info.Metadata[metaSession]
 		if overdue(info, limits, at) && p.removePaused(ctx, info, limits) {
@@ -77,7 +78,13 @@ func (p *Pool) scan(ctx context.Context, records bool) {
 		}
 		alive[info.ID] = struct{}{}
 		sessions[key]++
+		if info.State == e2b.StatePaused {
+			stored++
+		}
 	}
+	p.mu.Lock()
+	p.stored = stored
+	p.mu.Unlock()
 	for key, n := range sessions {
 		if n > 1 {
 			p.checkSoon(key)
