@@ -63,6 +63,8 @@ func cure(err error) string {
 		return ""
 	case failure.Op == "create":
 		return cureForCreate(failure)
+	case failure.Op == "pause":
+		return "the server cannot pause sandboxes: remove the option on_idle pause"
 	case failure.Op == "delete":
 		return "the sandbox is left to its timeout; the key may lack the right to delete"
 	}

@@ -16,9 +16,11 @@ package codeinterpreter
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,11 +121,18 @@ func (d *doctor) examine(ctx context.Context, h configured) {
 	began = start()
 	creating, cancel := context.WithTimeout(ctx, h.limits.SandboxTimeout)
 	defer cancel()
-	sb, err := client.Create(creating, lifetimeOfCheck, map[string]string{"product": "caddy-code-interpreter", "kind": "doctor"})
+	mark := map[string]string{"product": "caddy-code-interpreter", "kind": "doctor", "check": rand.Text()}
+	sb, err := client.Create(creating, lifetimeOfCheck, mark)
 	if !d.step("create", began, err, "") {
 		return
 	}
 	d.run(ctx, client, sb)
+	if h.spec.e2b != nil {
+		d.find(ctx, client, sb, mark)
+	}
+	if h.limits.Pause {
+		d.pause(ctx, client, sb)
+	}
 	began = start()
 	deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
@@ -157,6 +166,42 @@ func (d *doctor) run(ctx context.Context, client *e2b.Client, sb *e2b.Sandbox) {
 	if missing = strings.TrimSpace(missing); err == nil && missing != "" {
 		d.warn("modules", "models often use these, and they are not there: "+missing)
 	}
+}
+
+// find looks whether sessions will be found again after a restart.
+func (d *doctor) find(ctx context.Context, client *e2b.Client, sb *e2b.Sandbox, mark map[string]string) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	began := start()
+	infos, err := client.List(ctx, mark)
+	switch {
+	case err != nil:
+		d.warn("find again", fmt.Sprintf("sessions will not be found again after a restart: %v", err))
+	case !slices.ContainsFunc(infos, func(i e2b.Info) bool { return i.ID == sb.ID }):
+		d.warn("find again", "the server's list does not show the sandbox: sessions may not be found again after a restart")
+	default:
+		d.step("find again", began, nil, "")
+	}
+}
+
+// pause has the sandbox stored and resumed, and looks for the variable in it.
+func (d *doctor) pause(ctx context.Context, client *e2b.Client, sb *e2b.Sandbox) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	began := start()
+	if !d.step("pause", began, client.Pause(ctx, sb.ID), "") {
+		return
+	}
+	began = start()
+	resumed, err := client.Connect(ctx, sb.ID, lifetimeOfCheck)
+	if err == nil {
+		var answer string
+		answer, err = evaluate(ctx, client, resumed, "print(x + 1)")
+		if err == nil && strings.TrimSpace(answer) != "42" {
+			err = errNoState
+		}
+	}
+	d.step("resume", began, err, "")
 }
 
 var (

@@ -29,6 +29,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
@@ -148,12 +150,49 @@ func TestDoctorFindsNothingWrong(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v after\n%s", err, stdout)
 	}
-	for _, want := range []string{"ok    create", "Python 3.13.1", "ok    keep variables", "warn  modules", "not there: pandas", "ok    delete"} {
+	for _, want := range []string{"ok    create", "Python 3.13.1", "ok    keep variables", "warn  modules", "not there: pandas", "ok    find again", "ok    delete"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not in\n%s", want, stdout)
 		}
 	}
 	noSecrets(t, stdout)
+}
+
+func TestDoctorTriesToPauseWhereThatIsConfigured(t *testing.T) {
+	for _, pauses := range []bool{true, false} {
+		f := newFakeE2B(t)
+		f.pauses = pauses
+		f.answers = func(code string) []string {
+			text := map[bool]string{true: "42", false: "Python 3"}[strings.Contains(code, "x + 1")]
+			return []string{`{"type": "stdout", "text": "` + text + `\n", "timestamp": "0"}`}
+		}
+		name := filepath.Join(t.TempDir(), "Caddyfile")
+		writeFile(t, name, fmt.Sprintf("http://a.example {\n\tcode_interpreter {\n\t\tsandbox e2b {\n\t\t\tapi_key k\n\t\t\tapi_url %s\n"+
+			"\t\t\tsandbox_url %s\n\t\t}\n\t\tsessions {\n\t\t\ton_idle pause\n\t\t}\n\t}\n}\n", f.URL, f.URL))
+		stdout, _, err := command(t, doctorCommand(), "", "--config", name)
+		want := []string{"ok    pause", "ok    resume"}
+		if !pauses {
+			want = []string{"FAIL  pause", "remove the option on_idle pause"}
+		}
+		for _, text := range want {
+			if !strings.Contains(stdout, text) {
+				t.Errorf("%q is not in (%v)\n%s", text, err, stdout)
+			}
+		}
+		if (err == nil) != pauses || len(f.deleted) != 1 {
+			t.Errorf("it ends with %v, %d sandboxes were deleted", err, len(f.deleted))
+		}
+	}
+}
+
+func TestCommandsAreCaddys(t *testing.T) {
+	root := &cobra.Command{Use: "code-interpreter"}
+	caddycmd.Commands()["code-interpreter"].CobraFunc(root)
+	for _, name := range []string{"sessions", "kill", "run", "doctor", "serve-local"} {
+		if found, _, err := root.Find([]string{name}); err != nil || found.Name() != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestDoctorNamesTheMend(t *testing.T) {

@@ -35,10 +35,12 @@ type fakeE2B struct {
 	// says it for each. Set both before the first request.
 	output  []string
 	answers func(code string) []string
+	pauses  bool // whether it can pause
 
 	mu      sync.Mutex
 	live    map[string]bool
-	refusal int // answered to creations instead of a sandbox
+	marks   map[string]map[string]string // metadata
+	refusal int                          // answered to creations instead of a sandbox
 }
 
 // refuse has every creation fail with a status.
@@ -50,12 +52,18 @@ func (f *fakeE2B) refuse(status int) {
 
 func newFakeE2B(t *testing.T) *fakeE2B {
 	t.Helper()
-	f := &fakeE2B{created: make(chan string, 100), deleted: make(chan string, 100), live: make(map[string]bool)}
+	f := &fakeE2B{created: make(chan string, 100), deleted: make(chan string, 100), live: make(map[string]bool), marks: make(map[string]map[string]string)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /sandboxes", f.create)
 	mux.HandleFunc("POST /sandboxes/{id}/timeout", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("DELETE /sandboxes/{id}", f.delete)
-	mux.HandleFunc("GET /v2/sandboxes", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[]") })
+	mux.HandleFunc("GET /v2/sandboxes", f.list)
+	mux.HandleFunc("POST /sandboxes/{id}/pause", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(map[bool]int{true: http.StatusNoContent, false: http.StatusNotImplemented}[f.pauses])
+	})
+	mux.HandleFunc("POST /sandboxes/{id}/connect", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"sandboxID": %q}`, r.PathValue("id"))
+	})
 	mux.HandleFunc("POST /execute", f.execute)
 	f.output = []string{`{"type": "stdout", "text": "ok\n", "timestamp": "0"}`}
 	f.Server = httptest.NewServer(mux)
@@ -63,7 +71,14 @@ func newFakeE2B(t *testing.T) *fakeE2B {
 	return f
 }
 
-func (f *fakeE2B) create(w http.ResponseWriter, _ *http.Request) {
+func (f *fakeE2B) create(w http.ResponseWriter, r *http.Request) {
+	var request struct {
+		Metadata map[string]string `json:"metadata"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.refusal != 0 {
@@ -72,9 +87,23 @@ func (f *fakeE2B) create(w http.ResponseWriter, _ *http.Request) {
 	}
 	id := fmt.Sprintf("sandbox%d", len(f.live))
 	f.live[id] = true
+	f.marks[id] = request.Metadata
 	w.WriteHeader(http.StatusCreated)
 	fmt.Fprintf(w, `{"sandboxID": %q}`, id)
 	f.created <- id
+}
+
+// list shows only what "doctor" has made: sessions are not found again here.
+func (f *fakeE2B) list(w http.ResponseWriter, _ *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := []map[string]any{}
+	for id, mark := range f.marks {
+		if f.live[id] && mark["kind"] == "doctor" {
+			list = append(list, map[string]any{"sandboxID": id, "metadata": mark, "state": "running"})
+		}
+	}
+	_ = json.NewEncoder(w).Encode(list)
 }
 
 func (f *fakeE2B) execute(w http.ResponseWriter, r *http.Request) {
