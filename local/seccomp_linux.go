@@ -27,7 +27,7 @@ import (
 )
 
 // The filter is an allow list: CPython, the scientific stack, a shell and the
-// usual command line tools need about 230 calls, all old and stable, while the
+// usual command line tools need about 210 calls, all old and stable, while the
 // list of dangerous ones grows with each kernel. What a newer kernel or C
 // library adds is answered with ENOSYS, as an older kernel would, so programs
 // fall back (glibc from clone3 to clone, coreutils from new calls to old ones).
