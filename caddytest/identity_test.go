@@ -91,6 +91,19 @@ func TestSessionsBehindProxies(t *testing.T) {
 	if shares(t, proxied("1.1.1.1"), proxied("2.2.2.2")) {
 		t.Error("two users behind a trusted proxy share a session")
 	}
+	// A proxy appends its peer's address to the list that the client sent.
+	if shares(t, proxied("1.1.1.1"), proxied("1.1.1.1, 2.2.2.2")) {
+		t.Error("a client behind a trusted proxy chooses whose session it has")
+	}
+	if err := g.loadWith("trusted_proxies static 127.0.0.1/32\ntrusted_proxies_strict", embedded.interpreter(t)+"\n"+u.proxy()); err != nil {
+		t.Fatal(err)
+	}
+	if shares(t, proxied("3.3.3.3"), proxied("3.3.3.3, 2.2.2.2")) {
+		t.Error("a client behind a strictly trusted proxy chooses whose session it has")
+	}
+	if !shares(t, proxied("9.9.9.9, 4.4.4.4"), proxied("8.8.8.8, 4.4.4.4")) {
+		t.Error("a user behind a strictly trusted proxy has no session")
+	}
 }
 
 func TestSessionIDOfAHeader(t *testing.T) {

@@ -62,8 +62,8 @@ func (h *Handler) caller(r *http.Request) (c session.Caller, known bool) {
 	return session.Caller{Kind: "ip", Value: ip}, true
 }
 
-// strangers says whether the caller is an address behind which there may be
-// several: that of a proxy which nobody told Caddy to trust.
+// strangers says whether the caller is an address that is not its own alone:
+// that of a proxy which nobody told Caddy to trust, or one that it made up.
 func (h *Handler) strangers(r *http.Request, c session.Caller) bool {
 	if c.Kind != "ip" {
 		return false
@@ -77,6 +77,31 @@ func (h *Handler) strangers(r *http.Request, c session.Caller) bool {
 		h.proxyWarning.log(h.Logger, "requests without an identity come through a proxy that is not trusted, so they get no sessions: "+
 			"list the proxy in the server option trusted_proxies, or authenticate the callers")
 		return true
+	}
+	if trusted && invented(r, c.Value) {
+		h.proxyWarning.log(h.Logger, "requests without an identity come with a list of addresses of which clients can write the first, so they get no sessions: "+
+			"set the server option trusted_proxies_strict, or authenticate the callers")
+		return true
+	}
+	return false
+}
+
+// invented says whether the address that a trusted proxy told of may be one
+// that the client has made up. Proxies append to a list, and without
+// trusted_proxies_strict Caddy takes the first of it.
+func invented(r *http.Request, address string) bool {
+	server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	if !ok || server.TrustedProxiesStrict > 0 {
+		return false
+	}
+	for _, name := range server.ClientIPHeaders {
+		list := strings.Join(r.Header.Values(name), ",")
+		if strings.Contains(list, ",") {
+			return true
+		}
+		if strings.Contains(list, address) {
+			return false // headers after it do not count
+		}
 	}
 	return false
 }
