@@ -15,6 +15,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -62,6 +63,8 @@ func repairJSON(s string) ([]byte, bool) {
 	for _, closer := range slices.Backward(open) {
 		out = append(trimComma(out), closer)
 	}
+	// White space before a bracket that was too many is not the value's.
+	out = bytes.TrimSpace(out)
 	return out, json.Valid(out)
 }
 
