@@ -210,6 +210,20 @@ func TestExhaustionIsAnErrorOfTheCell(t *testing.T) {
 	}
 }
 
+func TestKernelThatCannotSpeakIsLost(t *testing.T) {
+	for _, code := range []string{
+		"import os\nos.write = None",
+		"import builtins\nbuiltins.len = builtins.isinstance = builtins.type = builtins.range = None",
+		"from pydriver import channel\nchannel.write_all = None",
+	} {
+		t.Run(code, func(t *testing.T) {
+			p := start(t)
+			restarted(t, p.run(code))
+			fresh(t, p)
+		})
+	}
+}
+
 func TestLastWordsOfAKernelAreHeard(t *testing.T) {
 	p := start(t)
 	events := p.run("import os\nprint('python')\nos.system('echo program')\nos.write(2, b'raw')\nos._exit(3)")

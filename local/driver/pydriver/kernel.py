@@ -172,17 +172,24 @@ def _serve(commands, link, interrupts, interpreter):
             status = 1  # raised by a handler of the user's, outside the user's code
         if link.in_child:
             _end_child(status)
-        _say_end(link, command["serial"])
+        if not _say_end(link, command["serial"]):
+            return
 
 
 def _say_end(link, serial):
-    """Reports the end of a run, whatever the user's signal handlers raise."""
-    for _ in range(MAX_FAILURES):
+    """Reports the end of a run, whatever the user's signal handlers raise.
+
+    Returns whether it could. Code that has broken what the kernel is made of costs
+    its context the kernel, instead of letting the run never end.
+    """
+    failures = 0
+    while failures < MAX_FAILURES:
         try:
             link.event({"type": "end", "serial": serial})
-            return
+            return True
         except BaseException:
-            continue
+            failures += 1
+    return False
 
 
 class _Reader:
