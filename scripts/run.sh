@@ -6,6 +6,8 @@
 #	LISTEN    address of the gateway; default 127.0.0.1:4000, for a command a free port
 #	UPSTREAM  base URL such as https://openrouter.ai/api/v1; default: the scripted model
 #	MODEL     model named in the printed commands
+#	SANDBOX   local (default) or e2b: with E2B_API_KEY E2B's own, without it the
+#	          embedded sandboxes served with E2B's protocol
 #	LOG_LEVEL default WARN
 #
 #	scripts/run.sh [COMMAND...]
@@ -20,10 +22,11 @@ state=$(mktemp -d)
 processes=()
 finish() {
 	trap - EXIT INT TERM
-	if [ ${#processes[@]} -gt 0 ]; then
-		kill "${processes[@]}" 2>/dev/null || true
-		wait "${processes[@]}" 2>/dev/null || true
-	fi
+	local i
+	for ((i = ${#processes[@]} - 1; i >= 0; i--)); do # the gateway ends before what it needs
+		kill "${processes[i]}" 2>/dev/null || true
+		wait "${processes[i]}" 2>/dev/null || true
+	done
 	rm -rf "$state"
 }
 trap finish EXIT
@@ -44,13 +47,30 @@ LISTEN=${LISTEN:-127.0.0.1:4000}
 export LISTEN_HOST=${LISTEN%:*} LISTEN_PORT=${LISTEN##*:}
 export BASE_URL=http://$LISTEN/v1
 
+# Sandboxes of E2B, or those of this machine served as E2B serves its own.
+export SANDBOX=${SANDBOX:-local}
+if [ "$SANDBOX" = e2b ] && [ -z "${E2B_API_KEY:-}" ]; then
+	port=$(free_port)
+	E2B_API_KEY=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
+	export E2B_API_KEY E2B_API_URL=http://127.0.0.1:$port E2B_SANDBOX_URL=http://127.0.0.1:$port
+	bin/caddy code-interpreter serve-local --listen "127.0.0.1:$port" >"$state/sandboxes" 2>&1 &
+	server=$!
+	processes+=("$server")
+	until listens 127.0.0.1 "$port"; do
+		kill -0 "$server" 2>/dev/null || { cat "$state/sandboxes" >&2 && exit 1; }
+		sleep 0.1
+	done
+	echo "run: sandboxes are served with E2B's protocol on $E2B_API_URL" >&2
+fi
+
 # The upstream: its origin goes to reverse_proxy, its path in front of the request's.
 key=''
 if [ -z "${UPSTREAM:-}" ]; then
 	bin/scriptedmodel >"$state/upstream" &
-	processes+=($!)
+	model=$!
+	processes+=("$model")
 	until [ -s "$state/upstream" ]; do
-		kill -0 "${processes[0]}" 2>/dev/null || { echo "run: the scripted model did not start" >&2 && exit 1; }
+		kill -0 "$model" 2>/dev/null || { echo "run: the scripted model did not start" >&2 && exit 1; }
 		sleep 0.05
 	done
 	UPSTREAM=$(head -n 1 "$state/upstream")
