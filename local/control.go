@@ -15,6 +15,7 @@
 package local
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
@@ -216,11 +217,21 @@ func timeoutOf(seconds *int64) (time.Duration, error) {
 
 // readControl decodes a control plane body, or answers why not.
 func readControl(w http.ResponseWriter, r *http.Request, into any) bool {
-	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
-		controlError(w, http.StatusBadRequest, "the body is no JSON object of this call: "+err.Error())
-		return false
+	err := json.NewDecoder(r.Body).Decode(into)
+	var tooLarge *http.MaxBytesError
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return true
+	case errors.As(err, &tooLarge):
+		controlError(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit))
+	case errors.As(err, &wrongType):
+		_, kind := jsonKind(wrongType.Type)
+		controlError(w, http.StatusBadRequest, fmt.Sprintf("%s is a JSON %s; it must be a %s", cmp.Or(wrongType.Field, "the body"), wrongType.Value, kind))
+	default:
+		controlError(w, http.StatusBadRequest, "the body is no JSON object: "+err.Error())
 	}
-	return true
+	return false
 }
 
 // controlError answers with E2B's error object.

@@ -33,6 +33,9 @@ func TestControlPlaneRefusesWithE2BsErrors(t *testing.T) {
 	}{
 		{"no template", "POST", "/sandboxes", `{}`, 400},
 		{"no JSON", "POST", "/v2/sandboxes", `{`, 400},
+		{"a timeout that is no integer", "POST", "/sandboxes", `{"templateID":"x","timeout":1.5}`, 400},
+		{"no object", "POST", "/sandboxes", `[]`, 400},
+		{"too large", "POST", "/sandboxes", `{"templateID":"` + strings.Repeat("x", maxControlBody) + `"}`, 413},
 		{"negative timeout", "POST", "/sandboxes", `{"templateID":"x","timeout":-1}`, 400},
 		{"endless timeout", "POST", "/sandboxes", `{"templateID":"x","timeout":9223372036854775807}`, 400},
 		{"auto pause", "POST", "/sandboxes", `{"templateID":"x","autoPause":true}`, 400},
@@ -51,7 +54,7 @@ func TestControlPlaneRefusesWithE2BsErrors(t *testing.T) {
 				Code    int
 				Message string
 			}
-			if err := json.Unmarshal([]byte(text), &e); err != nil || status != tt.status || e.Code != status || e.Message == "" {
+			if err := json.Unmarshal([]byte(text), &e); err != nil || status != tt.status || e.Code != status || e.Message == "" || strings.Contains(e.Message, "Go ") {
 				t.Errorf("got %d %s, want %d", status, text, tt.status)
 			}
 		})

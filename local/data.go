@@ -20,8 +20,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // The ports of an E2B sandbox: of its code interpreter, and of its agent, which
@@ -159,6 +161,23 @@ func fieldError(w http.ResponseWriter, kind, message string, input any, loc ...s
 	})
 }
 
+// jsonKind returns what E2B's web framework calls an error of a field's type, and
+// what should be there.
+func jsonKind(t reflect.Type) (name, kind string) {
+	switch t.Kind() {
+	case reflect.Struct:
+		return "model_attributes_type", "dictionary or object to extract fields from"
+	case reflect.Map:
+		return "dict_type", "dictionary"
+	case reflect.Bool:
+		return "bool_type", "boolean"
+	case reflect.Int64:
+		return "int_type", "integer"
+	default:
+		return t.Kind().String() + "_type", t.Kind().String()
+	}
+}
+
 // readData decodes a data plane body, or answers why not.
 func readData(w http.ResponseWriter, body io.Reader, into any) bool {
 	err := json.NewDecoder(body).Decode(into)
@@ -170,7 +189,12 @@ func readData(w http.ResponseWriter, body io.Reader, into any) bool {
 	case errors.As(err, &tooLarge):
 		plainError(w, http.StatusRequestEntityTooLarge, "The body is larger than "+strconv.FormatInt(tooLarge.Limit, 10)+" bytes")
 	case errors.As(err, &wrongType):
-		fieldError(w, wrongType.Type.Kind().String()+"_type", "Input should be a valid "+wrongType.Type.Kind().String(), wrongType.Value, wrongType.Field)
+		name, kind := jsonKind(wrongType.Type)
+		var loc []string
+		if wrongType.Field != "" {
+			loc = strings.Split(wrongType.Field, ".")
+		}
+		fieldError(w, name, "Input should be a valid "+kind, wrongType.Value, loc...)
 	default:
 		fieldError(w, "json_invalid", "JSON decode error", struct{}{})
 	}

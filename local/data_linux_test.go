@@ -40,6 +40,8 @@ func TestDataPlaneErrorsAreE2Bs(t *testing.T) {
 		{"unknown language of a context", "POST", "/contexts", map[string]any{"language": "cobol"}, 400, `Language "cobol" is not available in this sandbox; use python or bash`},
 		{"no code", "POST", "/execute", `{"nocode":1}`, 422, `{"detail":[{"type":"missing","loc":["body","code"],"msg":"Field required","input":{"nocode":1}}]}`},
 		{"code is no string", "POST", "/execute", `{"code":1}`, 422, `{"detail":[{"type":"string_type","loc":["body","code"],"msg":"Input should be a valid string","input":"number"}]}`},
+		{"the body is no object", "POST", "/execute", `[]`, 422, `{"detail":[{"type":"model_attributes_type","loc":["body"],"msg":"Input should be a valid dictionary or object to extract fields from","input":"array"}]}`},
+		{"variables are no object", "POST", "/execute", `{"code":"1","env_vars":[]}`, 422, `{"detail":[{"type":"dict_type","loc":["body","env_vars"],"msg":"Input should be a valid dictionary","input":"array"}]}`},
 		{"no JSON", "POST", "/execute", `{`, 422, `{"detail":[{"type":"json_invalid","loc":["body"],"msg":"JSON decode error","input":{}}]}`},
 		{"too large", "POST", "/execute", `{"code":"` + strings.Repeat("x", maxDataBody) + `"}`, 413, "The body is larger than 16777216 bytes"},
 		{"health", "GET", "/health", nil, 200, `"OK"`},
