@@ -191,6 +191,18 @@ func TestPrometheusTakesRulesAndQueries(t *testing.T) {
 	}
 }
 
+// TestAlertsFireForTheirFailures has Prometheus' own tool play each failure.
+func TestAlertsFireForTheirFailures(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool is not installed: scripts/setup.sh test installs it")
+	}
+	out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", "testdata/alerts_test.yml").CombinedOutput()
+	if err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
+	}
+}
+
 func readText(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
