@@ -20,6 +20,7 @@ help:
 	@echo 'make qa                five checks of a running gateway; takes BASE_URL, API_KEY and MODEL'
 	@echo 'make fuzz FUZZTIME=1m  each fuzz target for that time'
 	@echo 'make bench             Go benchmarks, then the measuring harness; BENCH=table takes half an hour'
+	@echo 'make soak-shared       2,000 requests over 100 sessions at two gateways that share them, one of which is killed'
 	@echo 'make wire              black-box cases of WIRECHECK (default $(WIRECHECK))'
 	@echo 'make wire-cuts         the same with upstream bytes in pieces, three rounds'
 	@echo 'make xcaddy            build with xcaddy and check Caddyfile.example'
@@ -53,6 +54,11 @@ fuzz:
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
 	go run -C bench . $(BENCH)
+
+.PHONY: soak-shared
+soak-shared:
+	SOAK_SHARED=1 go test -race -count=1 -timeout 30m -run 'TestGatewaysShare' -v ./caddytest
+	SOAK_SHARED=1 go test -C caddytest/redis -race -count=1 -timeout 30m -run 'TestGatewaysShare' -v .
 
 .PHONY: wire
 wire:

@@ -61,6 +61,11 @@ const (
 	ReasonKept     Reason = "kept"     // it was paused for longer than Limits.Keep
 )
 
+// Reasons are all of them.
+var Reasons = []Reason{
+	ReasonIdle, ReasonEvicted, ReasonRequest, ReasonReplaced, ReasonDrained, ReasonOperator, ReasonExit, ReasonTwin, ReasonKept,
+}
+
 // Event is something that happened in a pool.
 type Event struct {
 	Type      EventType

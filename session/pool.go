@@ -168,6 +168,7 @@ func (p *Pool) Open(c Caller, sessionID string) *Handle {
 func (p *Pool) Drain(ctx context.Context, exiting bool) error {
 	p.mu.Lock()
 	p.draining = true
+	p.shelf.leave()
 	p.exiting = p.exiting || exiting
 	for e := range p.table.entries {
 		p.drainEntry(e)

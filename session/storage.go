@@ -74,6 +74,7 @@ type shelf struct {
 	mu      sync.Mutex
 	storage *opened // nil: nothing is shared
 	failing bool    // and that was said
+	leaving bool    // the pool is being drained
 	resting time.Time
 	queues  map[string]*queue
 }
@@ -102,6 +103,13 @@ func (s *shelf) use(storage Storage) {
 	if storage != nil {
 		s.storage = &opened{storage}
 	}
+}
+
+// leave says that the pool is being drained.
+func (s *shelf) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaving = true
 }
 
 // on says that there is a storage, whether it works or not.
@@ -145,7 +153,11 @@ func (s *shelf) failed(storage *opened, err error) {
 	if s.storage != storage {
 		return // it is another one's turn by now
 	}
-	if !s.failing {
+	switch {
+	case s.failing:
+	case s.leaving: // the configuration's storage has ended before the pool
+		s.logger.Debug("the storage fails at the end", zap.Error(err))
+	default:
 		s.logger.Error("the storage fails, sessions are not shared with other gateways for now", zap.Error(err))
 	}
 	s.failing, s.resting = true, time.Now().Add(storageRest)

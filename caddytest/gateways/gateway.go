@@ -111,17 +111,20 @@ func (g *gateway) report(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	var told []string
+	var told, warned []string
 	for line := range strings.Lines(string(log)) {
 		if strings.Contains(line, sandboxKey) || strings.Contains(line, sessionPrefix) {
 			t.Errorf("a secret is in the log: %s", line)
 		}
-		if strings.Contains(line, `"level":"warn"`) || strings.Contains(line, `"level":"error"`) || strings.Contains(line, "sandbox") {
+		switch {
+		case strings.Contains(line, `"level":"warn"`), strings.Contains(line, `"level":"error"`):
+			warned = append(warned, line)
+		case strings.Contains(line, "sandbox"):
 			told = append(told, line)
 		}
 	}
 	if t.Failed() {
-		t.Logf("the gateway on port %s logged\n%s", g.port, strings.Join(told[max(0, len(told)-40):], ""))
+		t.Logf("the gateway on port %s logged\n%s", g.port, strings.Join(append(warned, told[max(0, len(told)-20):]...), ""))
 	}
 }
 

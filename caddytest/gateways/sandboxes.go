@@ -61,17 +61,32 @@ func serveSandboxes(t *testing.T) *sandboxes {
 
 func (s *sandboxes) counting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &answer{ResponseWriter: w}
+		next.ServeHTTP(answer, r)
 		s.mu.Lock()
+		defer s.mu.Unlock()
 		switch {
-		case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/sandboxes"):
+		case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/sandboxes") && answer.status == http.StatusCreated:
 			s.created++
 		case r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/sandboxes/"):
 			s.deleted++
 		}
-		s.mu.Unlock()
-		next.ServeHTTP(w, r)
 	})
 }
+
+// answer keeps the status.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets the server flush.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 func (s *sandboxes) calls() (created, deleted int) {
 	s.mu.Lock()
