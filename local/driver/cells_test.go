@@ -333,6 +333,42 @@ func TestImpossibleEnvironmentVariablesAreAnError(t *testing.T) {
 	}
 }
 
+func TestCommandsOfOneLineNeedNoMark(t *testing.T) {
+	p := start(t)
+	p.ok("import os; os.mkdir('/tmp/commands'); os.chdir('/tmp/commands'); open('file', 'w').write('text') and None")
+	t.Cleanup(func() {
+		if err := os.RemoveAll("/tmp/commands"); err != nil {
+			t.Error(err)
+		}
+	})
+	if got := p.value("pwd"); got != "/tmp/commands" {
+		t.Errorf("pwd: %q", got)
+	}
+	for code, want := range map[string]string{"ls": "file\n", "ls -1": "file\n", "cat file": "text", "cat ./file": "text", "cd /tmp": "/tmp\n"} {
+		p.ok("os.chdir('/tmp/commands')")
+		if got := output(p.run(code), "stdout"); got != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+	p.ok("ls, l = 5, 3")
+	for code, want := range map[string]string{"ls": "5", "ls -l": "2", "ls - l": "2"} {
+		if got := p.value(code); got != want {
+			t.Errorf("%s with variables: %q, want %q", code, got, want)
+		}
+	}
+	if got := p.value("!true\nls"); got != "5" {
+		t.Errorf("a variable in a cell with a command: %q", got)
+	}
+	if events := p.run("%%time\n\n"); events[len(events)-1].Type == "error" {
+		t.Errorf("a magic over nothing: %+v", events)
+	}
+	for _, code := range []string{"rm - 1", "cat / 2", "cat", "print(1)\npwd"} {
+		if e := p.fails(code); e.Name != "NameError" {
+			t.Errorf("%s: %+v", code, e)
+		}
+	}
+}
+
 func TestBash(t *testing.T) {
 	p := start(t)
 	bash := map[string]any{"language": "bash", "env_vars": map[string]string{"V": "v"}}

@@ -22,6 +22,8 @@ import sys
 from . import cell as cells
 from . import ipython, loop, results, tracebacks
 
+# Commands that need no mark in a cell of one line.
+_COMMANDS = frozenset("cat cd cp ll ls man mkdir mv pip pwd rm rmdir who whos".split())
 HISTORY = 1000  # values that Out keeps
 CELLS = 5000  # cells whose source is kept for tracebacks
 
@@ -160,9 +162,10 @@ class Shell:
         return cell
 
     def _compile(self, cell):
-        interactivity = ipython.instance.ast_node_interactivity
         try:
-            cell.compile(self._flags, interactivity)
+            if self._is_command(cell.source):
+                raise SyntaxError
+            cell.compile(self._flags, ipython.instance.ast_node_interactivity)
         except SyntaxError:
             from . import transform
 
@@ -172,10 +175,21 @@ class Shell:
                 raise
             cell.source = replaced
             try:
-                cell.compile(self._flags, interactivity)
+                cell.compile(self._flags, ipython.instance.ast_node_interactivity)
             finally:
                 cell.source = source
         self._flags = cell.flags
+
+    def _is_command(self, source):
+        """Whether a cell is one line like ``ls -l``, which Python parses, too."""
+        words = source.split(None, 1)
+        if not words or words[0] not in _COMMANDS:
+            return False
+        if words[0] in self.namespace or hasattr(builtins, words[0]):
+            return False
+        from . import transform
+
+        return transform.is_command(source)
 
     def run_nested(self, source, offset):
         """Runs code for a magic of the cell, whose line it begins on is offset.

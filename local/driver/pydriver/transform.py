@@ -28,6 +28,7 @@ _BARE = re.compile(
     r"(pip|conda|cd|ls|ll|cat|mkdir|rmdir|rm|cp|mv|man|time|timeit|run|env|load_ext|matplotlib)"
     r"[ \t]+(?=[-\w./~'\"])(?!(?:in|is|and|or|not|if|else)\b)"
 )
+_ALONE = re.compile("cd|ls|ll|pwd|who|whos")  # as the whole cell
 
 
 def transform(source):
@@ -36,6 +37,8 @@ def transform(source):
     stripped = source.lstrip()
     if stripped.startswith("%%"):
         return _cell_magic(source, stripped)
+    if _ALONE.fullmatch(stripped.rstrip()):
+        return "\n" * (len(source) - len(stripped)) + _magic(stripped.rstrip())
     out, scanner = [], _Scanner()
     lines = source.split("\n")
     index = 0
@@ -59,6 +62,18 @@ def transform(source):
             out.extend([""] * extra)
             index += extra
     return "\n".join(out)
+
+
+def is_command(source):
+    """Whether a cell of one line is a command without a mark, or might be one.
+
+    What looks like a name and an operator is one when no space parts the operator
+    from what follows: ``ls -l``, but not ``ls - l``.
+    """
+    line = source.strip()
+    if _ALONE.fullmatch(line):
+        return True
+    return "\n" not in line and bool(_BARE.match(line)) and not line.split(None, 2)[1] in ("-", "/", ".")
 
 
 def _dedent(source):
