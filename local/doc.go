@@ -24,8 +24,10 @@
 // allow list of system calls (seccomp_linux.go). When the gateway is root each
 // sandbox has a user id of a range that owns nothing; else it has the gateway's,
 // alone in its namespace. Limits on address space, processes, open files and file
-// size are set before the driver starts (boot.py); the memory of all processes
-// together is watched (watchdog.go). Nothing is written to the host's disk. The
+// size are set before the driver starts (boot.py); the memory, files and descriptors
+// of all processes together are watched (watchdog.go). What the kernel keeps for
+// them beyond that is not counted: when the machine runs out of memory, it ends
+// sandboxes before the gateway. Nothing is written to the host's disk. The
 // kernel is shared with the host: its bugs, and side channels, are not held.
 //
 // # Life
