@@ -123,6 +123,7 @@ func newBackend(ctx context.Context, spec backendSpec, s share) (*backend, error
 		Observer:    b.observe,
 	})
 	fleet.add(b)
+	sandboxMetrics.begin(b.engine)
 	return b, nil
 }
 

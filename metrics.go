@@ -90,6 +90,17 @@ func (m *sandboxCounters) all() []prometheus.Collector {
 	return []prometheus.Collector{m.created, m.lost, m.paused, m.deleted, m.failures, m.start}
 }
 
+// begin has the counters of an engine start at 0 rather than with their first
+// event, which Prometheus would not count as an increase.
+func (m *sandboxCounters) begin(engine string) {
+	for _, counter := range []*prometheus.CounterVec{m.created, m.lost, m.paused} {
+		counter.WithLabelValues(engine)
+	}
+	for _, reason := range session.Reasons {
+		m.deleted.WithLabelValues(engine, string(reason))
+	}
+}
+
 // kindLabels are the kinds of provider errors as label values.
 var kindLabels = map[e2b.Kind]string{
 	e2b.Unavailable:  "unavailable",

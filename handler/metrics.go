@@ -54,7 +54,7 @@ func NewMetrics() *Metrics {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: MetricsNamespace, Subsystem: MetricsSubsystem, Name: name, Help: help, Buckets: buckets})
 	}
 	seconds := []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
-	return &Metrics{
+	m := &Metrics{
 		requests: prometheus.NewCounterVec(counter("requests_total", "Requests with the tool, by outcome."), []string{"outcome"}),
 		turns:    histogram("request_turns", "Requests to the upstream that one request of a client took.", []float64{1, 2, 3, 5, 8, 13, 21}),
 		executions: prometheus.NewCounterVec(counter("executions_total",
@@ -67,7 +67,27 @@ func NewMetrics() *Metrics {
 		keepalives: prometheus.NewCounter(counter("keepalives_total", "Comment lines that kept silent streams alive.")),
 		retries:    prometheus.NewCounterVec(counter("retries_total", "Turns that were sent to the upstream again, by reason."), []string{"reason"}),
 	}
+	m.begin()
+	return m
 }
+
+// begin has counters start at 0 rather than with their first event, which
+// Prometheus would not count as an increase.
+func (m *Metrics) begin() {
+	for _, outcome := range outcomes {
+		m.requests.WithLabelValues(outcome)
+	}
+	for status := session.Done; status <= session.Restarted; status++ {
+		m.executions.WithLabelValues(status.String())
+	}
+	m.executions.WithLabelValues(programRaised)
+	for _, reason := range []string{retryTransient, retryEcho} {
+		m.retries.WithLabelValues(reason)
+	}
+}
+
+// programRaised is the outcome of a program that ended with an exception.
+const programRaised = "raised"
 
 // Register registers the collectors, also when they are already there: a
 // reload has a registry of its own, handlers of one configuration share it.
@@ -114,7 +134,7 @@ func (m *Metrics) ran(o session.Outcome, raised bool, output int) {
 	}
 	outcome := o.Status.String()
 	if o.Status == session.Done && raised {
-		outcome = "raised"
+		outcome = programRaised
 	}
 	m.executions.WithLabelValues(outcome).Inc()
 	m.wait.Observe(o.Waited.Seconds())

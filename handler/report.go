@@ -40,6 +40,10 @@ const (
 	outcomeReplayed      = "replayed"       // answered from an earlier request with the same Idempotency-Key
 )
 
+var outcomes = []string{
+	outcomeAnswered, outcomeClientCalls, outcomeRefused, outcomeUpstreamError, outcomeTimeout, outcomeCanceled, outcomeReplayed,
+}
+
 // report is what an operator wants to know of a request.
 type report struct {
 	outcome     string

@@ -49,11 +49,23 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 	want := `
 # HELP caddy_code_interpreter_executions_total Programs, by what became of them.
 # TYPE caddy_code_interpreter_executions_total counter
+caddy_code_interpreter_executions_total{outcome="busy"} 0
+caddy_code_interpreter_executions_total{outcome="canceled"} 0
 caddy_code_interpreter_executions_total{outcome="done"} 1
+caddy_code_interpreter_executions_total{outcome="interrupted"} 0
+caddy_code_interpreter_executions_total{outcome="raised"} 0
+caddy_code_interpreter_executions_total{outcome="restarted"} 0
+caddy_code_interpreter_executions_total{outcome="timed_out"} 0
+caddy_code_interpreter_executions_total{outcome="too_much_output"} 0
+caddy_code_interpreter_executions_total{outcome="unavailable"} 0
 # HELP caddy_code_interpreter_requests_total Requests with the tool, by outcome.
 # TYPE caddy_code_interpreter_requests_total counter
 caddy_code_interpreter_requests_total{outcome="answered"} 1
+caddy_code_interpreter_requests_total{outcome="canceled"} 0
+caddy_code_interpreter_requests_total{outcome="client_calls"} 0
 caddy_code_interpreter_requests_total{outcome="refused"} 1
+caddy_code_interpreter_requests_total{outcome="replayed"} 0
+caddy_code_interpreter_requests_total{outcome="timeout"} 0
 caddy_code_interpreter_requests_total{outcome="upstream_error"} 1
 # HELP caddy_code_interpreter_upstream_errors_total Turns that the upstream did not answer with 200, by status; 0 for none.
 # TYPE caddy_code_interpreter_upstream_errors_total counter
