@@ -23,8 +23,9 @@ import (
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire"
 )
 
-// maxAnswer is the size in bytes of the largest answer in one piece that is
-// held to look for calls in it, maxRefusal that of an error of an upstream.
+// maxAnswer is the size in bytes of the largest answer that is held to look for
+// calls in it, in one piece or the message of a stream; maxRefusal that of an
+// error of an upstream.
 const (
 	maxAnswer  = 64 << 20
 	maxRefusal = 1 << 20
@@ -145,7 +146,10 @@ func (c *capture) FlushError() error {
 		return http.NewResponseController(c.turn.x.w).Flush()
 	case unknown:
 		if c.status == http.StatusOK && strings.HasPrefix(c.header.Get("Content-Type"), "text/event-stream") {
-			return c.turn.x.reply.begin(c.header)
+			if err := c.turn.x.reply.begin(c.header); err != nil {
+				return err
+			}
+			return c.turn.x.reply.flush()
 		}
 	case events, document, refused: // sent when there is something to send
 	}

@@ -29,12 +29,14 @@ type streamed struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	stream wire.Stream
-	sent   bool // the header is
-	beat   *heartbeat
+	sent   bool // the header is, or will be with the next flush
 
-	mu   sync.Mutex // guards w and what follows: the heartbeat writes too
-	last time.Time  // of the last write
-	err  error      // of the first write that failed
+	mu    sync.Mutex  // guards w and what follows: comments are written by a timer
+	wrote bool        // the header has gone out
+	last  time.Time   // of the last write
+	err   error       // of the first write that failed
+	beat  *time.Timer // nil before the header
+	over  bool
 }
 
 func newStreamed(x *exchange) *streamed {
@@ -42,12 +44,13 @@ func newStreamed(x *exchange) *streamed {
 		x: x, w: x.w, rc: http.NewResponseController(x.w),
 		stream: wire.Stream{Tools: &x.tools, IncludeUsage: x.req.IncludeUsage()},
 	}
-	s.beat = &heartbeat{every: x.h.Keepalive, s: s}
+	s.stream.Start()
 	return s
 }
 
 func (s *streamed) begun() bool { return s.sent }
 
+// begin sets the header. The next flush sends it, with what there is by then.
 func (s *streamed) begin(header http.Header) error {
 	if s.sent {
 		return nil
@@ -59,14 +62,19 @@ func (s *streamed) begin(header http.Header) error {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	s.w.WriteHeader(http.StatusOK)
-	err := s.write(nil)
-	s.beat.start()
-	return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = time.Now()
+	s.beat = time.AfterFunc(s.x.h.Keepalive, s.tick)
+	return s.err
 }
 
 func (s *streamed) chunk(header http.Header, c *wire.Chunk, a *wire.Answer) error {
 	if header != nil {
 		if err := s.begin(header); err != nil {
+			return err
+		}
+		if err := s.flush(); err != nil {
 			return err
 		}
 	}
@@ -108,10 +116,12 @@ func (s *streamed) fail(e *refusal) error {
 }
 
 func (s *streamed) flush() error {
-	if out := s.stream.Take(); len(out) > 0 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if out := s.stream.Take(); len(out) > 0 || s.sent && !s.wrote {
 		return s.write(out)
 	}
-	return s.failed()
+	return s.err
 }
 
 func (s *streamed) failed() error {
@@ -120,21 +130,24 @@ func (s *streamed) failed() error {
 	return s.err
 }
 
-func (s *streamed) close() { s.beat.stop() }
-
-// write sends whole events, and only those, so that a comment of the heartbeat
-// always stands between two.
-func (s *streamed) write(p []byte) error {
+// close waits for a comment that is being written; no other one follows.
+func (s *streamed) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.writeLocked(p)
+	s.over = true
+	if s.beat != nil {
+		s.beat.Stop()
+	}
+	s.stream.Release()
 }
 
-func (s *streamed) writeLocked(p []byte) error {
+// write sends whole events, and only those, so that a comment always stands
+// between two.
+func (s *streamed) write(p []byte) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.last = time.Now()
+	s.wrote, s.last = true, time.Now()
 	if _, err := s.w.Write(p); err != nil {
 		s.err = err
 		return err
@@ -149,54 +162,21 @@ func (s *streamed) writeLocked(p []byte) error {
 // for the end of an event. https://github.com/theopenco/llmgateway/pull/2334
 var keepAlive = []byte(": keep-alive\n")
 
-// heartbeat keeps a silent stream from being taken for dead.
-type heartbeat struct {
-	every time.Duration
-	s     *streamed
-	quit  chan struct{}
-	ended chan struct{}
-}
-
-func (b *heartbeat) start() {
-	b.quit, b.ended = make(chan struct{}), make(chan struct{})
-	go b.run()
-}
-
-// stop ends the heartbeat and waits for its goroutine.
-func (b *heartbeat) stop() {
-	if b.quit == nil {
+// tick writes a comment if the stream has been silent for so long that somebody
+// could take it for dead, and looks again later.
+func (s *streamed) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || s.err != nil {
 		return
 	}
-	close(b.quit)
-	<-b.ended
-	b.quit = nil
-}
-
-func (b *heartbeat) run() {
-	defer close(b.ended)
-	timer := time.NewTimer(b.every)
-	defer timer.Stop()
-	for {
-		select {
-		case <-b.quit:
-			return
-		case <-timer.C:
-		}
-		timer.Reset(b.tick())
+	every := s.x.h.Keepalive
+	if left := every - time.Since(s.last); left > 0 {
+		s.beat.Reset(left)
+		return
 	}
-}
-
-// tick writes a comment if the stream has been silent for long enough, and
-// returns when to look again.
-func (b *heartbeat) tick() time.Duration {
-	b.s.mu.Lock()
-	defer b.s.mu.Unlock()
-	if left := b.every - time.Since(b.s.last); left > 0 {
-		return left
+	if s.write(keepAlive) == nil {
+		s.x.h.Metrics.keepalive()
+		s.beat.Reset(every)
 	}
-	if b.s.writeLocked(keepAlive) != nil {
-		return time.Hour // the request is about to end
-	}
-	b.s.x.h.Metrics.keepalive()
-	return b.every
 }

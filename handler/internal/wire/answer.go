@@ -55,12 +55,12 @@ func (a *Answer) Event(ev *Event, c *Chunk) bool {
 	switch {
 	case len(ev.Error) > 0:
 		a.Failure = FailureOf(ev.Error)
+	case len(data) > 0 && data[0] == '{':
+		return a.object(data, c, isError)
 	case ev.Done():
 		a.Done = true
 	case len(data) == 0:
 		return false
-	case data[0] == '{':
-		return a.object(data, c, isError)
 	case isError:
 		a.Failure = FailureOf(data)
 	default:

@@ -42,16 +42,19 @@ const (
 type Body struct {
 	blocks [][]byte
 	size   int
-	one    [1][]byte    // backs blocks of the usual body, which has one
-	users  atomic.Int64 // its owner and the readers that are open
-	lent   bool         // the blocks are to be given back
+	one    [1][]byte // backs blocks of the usual body, which has one
+	loan   *loan     // nil when the blocks are nobody else's
+}
+
+// loan says how long blocks are needed that are to be given back.
+type loan struct {
+	users atomic.Int64 // the owner of the body and the readers that are open
 }
 
 // NewBody returns a body over the blocks, which it keeps: the caller must not
 // write to them any more.
 func NewBody(blocks ...[]byte) *Body {
 	b := &Body{}
-	b.users.Store(1)
 	b.blocks = b.one[:0]
 	for _, block := range blocks {
 		b.add(block)
@@ -65,7 +68,7 @@ func NewBody(blocks ...[]byte) *Body {
 // answered; the memory is used again once all are closed. Without Release, or
 // with a reader that is never closed, it is left to the garbage collector.
 func (b *Body) Release() {
-	if b.users.Add(-1) == 0 && b.lent {
+	if b.loan != nil && b.loan.users.Add(-1) == 0 {
 		b.giveBack()
 	}
 }
@@ -76,17 +79,20 @@ func (b *Body) giveBack() {
 		freed.give(block)
 		b.blocks[i] = nil
 	}
-	b.blocks, b.size, b.lent = nil, 0, false
+	b.blocks, b.size = nil, 0
 }
 
 // hold adds a user. It is false when the body may be over.
 func (b *Body) hold() bool {
+	if b.loan == nil {
+		return true
+	}
 	for {
-		n := b.users.Load()
+		n := b.loan.users.Load()
 		if n <= 0 {
 			return false
 		}
-		if b.users.CompareAndSwap(n, n+1) {
+		if b.loan.users.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
@@ -108,7 +114,8 @@ func ReadBody(r io.Reader, contentLength, limit int64) (*Body, error) {
 		return nil, ErrTooLarge
 	}
 	b := NewBody()
-	b.lent = true
+	b.loan = &loan{}
+	b.loan.users.Store(1)
 	if err := b.read(r, contentLength, limit); err != nil {
 		b.Release()
 		return nil, err

@@ -33,13 +33,26 @@ type Chunk struct {
 	whole     bool // it is a message, not a delta
 	odd       bool // the choice is not of the form that clients know
 
-	list []span // scratch
+	list  []span // scratch
+	frame frame
 }
 
 // Parse reads data, of which the chunk keeps hold until the next call. It is
 // false when data is no JSON object.
 func (c *Chunk) Parse(data []byte) bool {
-	*c = Chunk{top: c.top[:0], choice: c.choice[:0], delta: c.delta[:0], list: c.list[:0]}
+	if c.again(data) {
+		return true
+	}
+	c.frame.clear()
+	*c = Chunk{top: c.top[:0], choice: c.choice[:0], delta: c.delta[:0], list: c.list[:0], frame: c.frame}
+	if !c.parse(data) {
+		return false
+	}
+	c.keepFrame()
+	return true
+}
+
+func (c *Chunk) parse(data []byte) bool {
 	c.reset(data)
 	var ok bool
 	if c.top, ok = c.object(c.top); !ok {
@@ -208,11 +221,18 @@ func (c *Chunk) fragments(f func(call []byte)) {
 // tells says whether the chunk has members beyond those of every chunk.
 func (c *Chunk) tells() bool {
 	for _, m := range c.top {
-		switch string(m.name.of(c.data)) {
-		case `"id"`, `"object"`, `"created"`, `"model"`, `"choices"`, `"usage"`, `"system_fingerprint"`, `"service_tier"`:
-		default:
+		if !common(m.name.of(c.data)) {
 			return true
 		}
+	}
+	return false
+}
+
+// common says whether a name, in quotes, is that of a member of every chunk.
+func common(name []byte) bool {
+	switch string(name) {
+	case `"id"`, `"object"`, `"created"`, `"model"`, `"choices"`, `"usage"`, `"system_fingerprint"`, `"service_tier"`:
+		return true
 	}
 	return false
 }

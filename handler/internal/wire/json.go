@@ -41,6 +41,8 @@ type span struct{ start, end int }
 
 func (s span) present() bool { return s.end > s.start }
 
+func (s span) length() int { return s.end - s.start }
+
 func (s span) of(data []byte) []byte { return data[s.start:s.end] }
 
 // member is one member of an object: its name, quotes included, and its value.

@@ -29,7 +29,7 @@ const MaxEvent = 32 << 20
 var ErrEventTooLarge = errors.New("upstream sent a server-sent event that is too large")
 
 // Event is one server-sent event. Its fields are valid until the function
-// that got it returns.
+// that got it returns: they may lie in the piece that was fed.
 type Event struct {
 	// Name is the last `event` field.
 	Name []byte
@@ -69,6 +69,14 @@ type Splitter struct {
 // ends in it. It stops at the first error of emit.
 func (s *Splitter) Feed(p []byte, emit func(*Event) error) error {
 	for len(p) > 0 {
+		if data, n := s.whole(p); n > 0 {
+			p = p[n:]
+			s.filled, s.event.Data, s.event.HasData = true, data, true
+			if err := s.dispatch(emit); err != nil {
+				return err
+			}
+			continue
+		}
 		if s.afterCR {
 			s.afterCR = false
 			if p[0] == '\n' {
@@ -103,6 +111,21 @@ func (s *Splitter) Feed(p []byte, emit func(*Event) error) error {
 		}
 	}
 	return nil
+}
+
+// whole returns the data of an event that p begins with and of which nothing
+// has to be kept or joined, as chunks mostly come, and the length of the event.
+// It is 0 when the event is another one.
+func (s *Splitter) whole(p []byte) (data []byte, n int) {
+	const field = "data: "
+	if s.filled || s.afterCR || !s.begun || s.size > 0 || len(s.partial) > 0 || !bytes.HasPrefix(p, []byte(field+"{")) {
+		return nil, 0
+	}
+	i := bytes.IndexByte(p, '\n')
+	if i < 0 || i > MaxEvent || i+1 == len(p) || p[i+1] != '\n' || bytes.IndexByte(p[:i], '\r') >= 0 {
+		return nil, 0
+	}
+	return p[len(field):i:i], i + 2
 }
 
 // Close ends the stream: what an upstream left without a blank line at the

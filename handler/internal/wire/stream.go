@@ -17,6 +17,7 @@ package wire
 import (
 	"bytes"
 	"slices"
+	"sync"
 )
 
 // Stream makes one stream for the client out of the answers of several turns:
@@ -29,7 +30,8 @@ type Stream struct {
 	IncludeUsage bool
 
 	out      []byte
-	id       []byte // in JSON; the first one of the stream
+	lent     *[]byte // what out was made of
+	id       []byte  // in JSON; the first one of the stream
 	created  []byte
 	model    []byte
 	hasRole  bool
@@ -52,6 +54,28 @@ func (s *Stream) Take() []byte {
 	out := s.out
 	s.out = s.out[:0]
 	return out
+}
+
+// maxOut is the size in bytes of the largest output buffer that is used again.
+// The pieces of a stream are as large as those that its upstream is read in.
+const maxOut = 128 << 10
+
+var outs = sync.Pool{New: func() any { return new([]byte) }}
+
+// Start has the stream use the buffer of one that is over. Without it, it makes
+// one of its own.
+func (s *Stream) Start() {
+	s.lent, _ = outs.Get().(*[]byte)
+	s.out = (*s.lent)[:0]
+}
+
+// Release ends the stream. What Take returned is not valid any more.
+func (s *Stream) Release() {
+	if s.lent != nil && cap(s.out) <= maxOut {
+		*s.lent = s.out[:0]
+		outs.Put(s.lent)
+	}
+	s.out, s.lent = nil, nil
 }
 
 // Chunk adds a chunk that a has observed.
