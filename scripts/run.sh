@@ -44,8 +44,17 @@ free_port() {
 }
 if [ $# -gt 0 ]; then LISTEN=${LISTEN:-127.0.0.1:$(free_port)}; fi
 LISTEN=${LISTEN:-127.0.0.1:4000}
+case $LISTEN in :*) LISTEN=0.0.0.0$LISTEN ;; esac
 export LISTEN_HOST=${LISTEN%:*} LISTEN_PORT=${LISTEN##*:}
 export BASE_URL=http://$LISTEN/v1
+probe=$LISTEN_HOST
+case $probe in '' | 0.0.0.0) probe=127.0.0.1 ;; '[::]') probe=::1 ;; esac
+probe=${probe//[\[\]]/}
+# Caddy shares a port with another one: each would get some of the requests.
+if listens "$probe" "$LISTEN_PORT"; then
+	echo "run: something listens on $LISTEN already: end it, or choose another address with LISTEN" >&2
+	exit 1
+fi
 
 # Sandboxes of E2B, or those of this machine served as E2B serves its own.
 export SANDBOX=${SANDBOX:-local}
@@ -93,14 +102,12 @@ XDG_DATA_HOME=$state/data XDG_CONFIG_HOME=$state/config \
 	bin/caddy run --config scripts/run.Caddyfile --adapter caddyfile &
 gateway=$!
 processes+=("$gateway")
-probe=$LISTEN_HOST
-case $probe in '' | 0.0.0.0) probe=127.0.0.1 ;; '[::]') probe=::1 ;; esac
 for _ in {1..600}; do
 	if ! kill -0 "$gateway" 2>/dev/null; then
 		echo "run: the gateway did not start, its log is above" >&2
 		exit 1
 	fi
-	if listens "${probe//[\[\]]/}" "$LISTEN_PORT"; then break; fi
+	if listens "$probe" "$LISTEN_PORT"; then break; fi
 	sleep 0.1
 done
 
