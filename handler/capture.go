@@ -99,19 +99,22 @@ func (c *capture) toClient() {
 
 func (c *capture) Write(p []byte) (int, error) {
 	c.WriteHeader(http.StatusOK)
-	if c.form == unknown {
-		c.body = append(c.body, p...)
-		if c.form = sniff(c.body); c.form == unknown {
-			return len(p), nil
-		}
-		if c.form == foreign {
-			c.strange()
-		}
-		held := c.body
-		c.body = nil
-		return len(p), c.take(held)
+	if c.form != unknown {
+		return len(p), c.take(p)
 	}
-	return len(p), c.take(p)
+	start := p // not copied when it tells the form, as it mostly does
+	if len(c.body) > 0 {
+		start = append(c.body, p...)
+	}
+	if c.form = sniff(start); c.form == unknown {
+		c.body = append(c.body, p...)
+		return len(p), nil
+	}
+	if c.form == foreign {
+		c.strange()
+	}
+	c.body = nil
+	return len(p), c.take(start)
 }
 
 func (c *capture) take(p []byte) error {

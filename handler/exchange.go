@@ -91,6 +91,7 @@ func (x *exchange) run() error {
 	defer x.handle.Close()
 	x.tools = wire.Tools{Name: x.edited.Name, Clients: slices.Collect(x.req.ClientTools()), Opaque: x.req.HasUnnamedTool()}
 	x.ids = map[string]bool{}
+	x.capped = x.req.Choice(x.h.ToolName) == wire.ChoiceNone
 	x.recalled = remembered.recall(x)
 	x.reply = newReply(x)
 	defer x.reply.close()

@@ -85,13 +85,14 @@ func (e *executions) codeResults(results []*e2b.Result, limit int64) []codeResul
 	return list
 }
 
-// failure is the last program that failed, and how often it did in a row.
+// failure is the last program that failed, or call that could not be run, and
+// how often it did in a row.
 type failure struct {
 	code, content string
 	times         int
 }
 
-// note counts a run.
+// note counts a run, or a call that was none.
 func (f *failure) note(code, content string, failed bool) {
 	switch {
 	case !failed:
@@ -127,6 +128,9 @@ func (x *exchange) execute(a *wire.Answer) (pastTurn, error) {
 			if content, err = x.runCode(program); err != nil {
 				return past, err
 			}
+		}
+		if owner == wire.Nobody || program.Problem != "" {
+			x.last.note(call.Name+string(program.Echo), content, true)
 		}
 		past.results = append(past.results, wire.ToolMessage(call, content))
 	}

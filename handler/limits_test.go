@@ -80,6 +80,76 @@ func TestSameFailureThreeTimesIsTheLast(t *testing.T) {
 	})
 }
 
+// A model may call again and again what nobody has, or without a program.
+func TestSameBadCallThreeTimesIsTheLast(t *testing.T) {
+	for name, bad := range map[string]call{
+		"a tool that nobody has": {"call_1", "no_such_tool", `{"a":1}`},
+		"no program":             {"call_1", "run_python", `{}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(f *fixture) {
+				f.upstream.always = calls(bad)
+				f.post(ask(nil)).says(t, "stop", "")
+				f.upstream.wants(4)
+				if got := f.upstream.asked()[3].member(t, "tool_choice"); got != "none" {
+					t.Errorf("tool_choice %v", got)
+				}
+			})
+		})
+	}
+}
+
+// Some upstreams call tools although the client has asked for none.
+func TestNothingRunsWhenTheClientWantsNoTools(t *testing.T) {
+	bothForms(t, func(t *testing.T, stream bool) {
+		inBubble(t, nil, func(f *fixture) {
+			f.upstream.then(turn{text: "hello", calls: []call{python("call_1", "say hi")}}.reply())
+			m := f.post(ask(map[string]any{"stream": stream, "tool_choice": "none"})).says(t, "stop", "hello")
+			if len(m.ToolCalls) != 0 {
+				t.Errorf("the client got calls: %v", m.ToolCalls)
+			}
+			if got := f.upstream.asked()[0].member(t, "tool_choice"); got != "none" {
+				t.Errorf("tool_choice %v went upstream", got)
+			}
+			if _, created := f.sandboxes.count(); created != 0 {
+				t.Errorf("%d sandboxes were created", created)
+			}
+		})
+	})
+}
+
+// What a stream says is held to look for calls in it, so it has an end.
+func TestEndlessAnswerIsBrokenOff(t *testing.T) {
+	const piece = 1 << 20
+	for name, delta := range map[string]string{
+		"text":      `{"content":"%s"}`,
+		"arguments": `{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"run_python","arguments":"%s"}}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(f *fixture) {
+				sent := 0
+				f.upstream.then(func(w http.ResponseWriter, _ *http.Request) error {
+					chunk := `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` +
+						strings.Replace(delta, "%s", strings.Repeat("a", piece), 1) + `,"finish_reason":null}]}`
+					for ; sent < 100; sent++ {
+						if err := sendEvent(w, chunk); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				f.post(ask(nil)).refuses(t, http.StatusBadGateway, "broke off")
+				if sent > 64 {
+					t.Errorf("%d pieces were taken", sent)
+				}
+				if ran := f.sandboxes.ran(); len(ran) != 0 {
+					t.Errorf("these ran: %d", len(ran))
+				}
+			})
+		})
+	}
+}
+
 func TestCutAnswersDoNotRunCode(t *testing.T) {
 	for _, reason := range []string{"length", "content_filter"} {
 		bothForms(t, func(t *testing.T, stream bool) {

@@ -41,6 +41,7 @@ type turn struct {
 	first  bool
 	answer *wire.Answer
 	chunk  wire.Chunk
+	kept   int // bytes of a stream that the answer holds
 
 	ending *time.Timer // cancels the request when the grace is over
 	cancel context.CancelFunc
@@ -204,6 +205,9 @@ func (t *turn) event(ev *wire.Event) error {
 		return nil
 	}
 	if !a.Over() {
+		if t.kept += t.chunk.Kept(); t.kept > maxAnswer {
+			return wire.ErrEventTooLarge
+		}
 		t.x.prepare(a)
 		if err := t.x.reply.chunk(nil, &t.chunk, a); err != nil {
 			return err
