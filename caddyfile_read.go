@@ -192,7 +192,10 @@ func size(target *int64, valid rule[int64]) setter {
 			return fmt.Errorf("%s %q: must be a size like 512KiB, 64MiB or 1GiB", option, arg)
 		}
 		*target = int64(n)
-		return apply(option, *target, valid)
+		if err := valid(*target); err != nil {
+			return fmt.Errorf("%s %s: %w", option, arg, err) // as it was written, not in bytes
+		}
+		return nil
 	}
 }
 

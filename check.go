@@ -138,7 +138,7 @@ func (c *CodeInterpreter) limits(spec backendSpec) (session.Limits, error) {
 			limits.ExecTimeout, request)
 	}
 	if spec.warm() > limits.Max {
-		return limits, fmt.Errorf("sandbox local: warm %d: must not be more than sessions max, which is %d", spec.warm(), limits.Max)
+		return limits, fmt.Errorf("sandbox local: warm %d: must not be more than sessions max, which is %d: lower it, or raise sessions max", spec.warm(), limits.Max)
 	}
 	return limits, nil
 }

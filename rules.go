@@ -134,7 +134,7 @@ func atLeast[T cmp.Ordered](least T) rule[T] {
 func atLeastBytes(least int64) rule[int64] {
 	return func(value int64) error {
 		if value < least {
-			return fmt.Errorf("must be at least %s", humanize.IBytes(uint64(least)))
+			return fmt.Errorf("must be at least %s", strings.Replace(humanize.IBytes(uint64(least)), ".0 ", " ", 1))
 		}
 		return nil
 	}
