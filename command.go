@@ -35,6 +35,8 @@ Shows the sessions of a running Caddy, ends them, and tries out where code
 runs, with the code_interpreter handler of a configuration or its defaults.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
+			cmd.Args = cobra.NoArgs // else a misspelt command would show the help and succeed
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			cmd.AddCommand(sessionsCommand(), killCommand(), runCommand(), doctorCommand(), serveLocalCommand())
 		},
 	})

@@ -27,6 +27,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler"
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
@@ -123,7 +124,7 @@ func (p *printer) print(ev e2b.Event) {
 		p.write(p.stderr, ev.Text)
 	case e2b.ErrorEvent:
 		p.raised = true
-		p.write(p.stderr, or(ev.Traceback, ev.Name+": "+ev.Value)+"\n")
+		p.write(p.stderr, handler.Traceback(ev)+"\n")
 	case e2b.ResultEvent:
 		if ev.Result != nil && ev.Result.Text != "" {
 			p.write(p.stdout, ev.Result.Text+"\n")

@@ -19,6 +19,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -87,10 +88,10 @@ func TestRunSaysByItsStatusWhatBecameOfTheProgram(t *testing.T) {
 	f.output = []string{
 		`{"type": "stderr", "text": "so far\n", "timestamp": "0"}`,
 		`{"type": "result", "text": "41", "is_main_result": true}`,
-		`{"type": "error", "name": "ZeroDivisionError", "value": "division by zero", "traceback": "Traceback: division by zero"}`,
+		`{"type": "error", "name": "ZeroDivisionError", "value": "division by zero", "traceback": "-----ZeroDivisionError     Traceback (most recent call last)Cell In[1], line 1\n----> 1 1/0\nZeroDivisionError: division by zero"}`,
 	}
 	stdout, stderr, err := command(t, runCommand(), "", file, "--config", configFile(t, f, nil))
-	if exitCode(err) != exitFailed || stdout != "41\n" || stderr != "so far\nTraceback: division by zero\n" {
+	if exitCode(err) != exitFailed || stdout != "41\n" || stderr != "so far\nTraceback (most recent call last):\nCell In[1], line 1\n----> 1 1/0\nZeroDivisionError: division by zero\n" {
 		t.Errorf("a program that raises: %v, prints %q and %q", err, stdout, stderr)
 	}
 	f.refuse(http.StatusUnauthorized)
@@ -192,6 +193,12 @@ func TestCommandsAreCaddys(t *testing.T) {
 		if found, _, err := root.Find([]string{name}); err != nil || found.Name() != name {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	root.SetArgs([]string{"sesions"})
+	root.SetOut(io.Discard)
+	root.SetErr(io.Discard)
+	if err := root.ExecuteContext(t.Context()); err == nil {
+		t.Error("a misspelt command succeeds")
 	}
 }
 

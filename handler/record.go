@@ -45,7 +45,7 @@ func (rec *record) add(ev e2b.Event) {
 	case e2b.ErrorEvent:
 		if !lossOfKernel(ev.Name) {
 			rec.raised = true
-			rec.line(traceback(ev))
+			rec.line(Traceback(ev))
 		}
 	case e2b.NumberOfExecutions, e2b.Keepalive, e2b.EndOfExecution:
 	}
@@ -105,10 +105,10 @@ func decodedSize(s string) int {
 
 const tracebackHead = "Traceback (most recent call last)"
 
-// traceback returns the text of an error, with its name and value once. The
-// servers join the parts of a traceback without line breaks, and begin it with
-// a rule and the name.
-func traceback(ev e2b.Event) string {
+// Traceback returns the text of an error as a model sees it, with its name and
+// value once. The servers join the parts of a traceback without line breaks,
+// and begin it with a rule and the name.
+func Traceback(ev e2b.Event) string {
 	s := wire.CleanText(ev.Traceback)
 	if i := strings.Index(s, tracebackHead); i >= 0 {
 		s = tracebackHead + ":\n" + strings.TrimLeft(s[i+len(tracebackHead):], ":\n")
