@@ -122,6 +122,22 @@ func TestObserverHearsOfFailedCallsAndOfFoundSandboxes(t *testing.T) {
 	})
 }
 
+func TestObserverHearsNothingOfRequestsThatAreGivenUp(t *testing.T) {
+	var h heard
+	inBubble(t, func(c *Config) { c.Observer = h.observe }, func(b *bench) {
+		ctx, cancel := context.WithTimeout(b.t.Context(), time.Second)
+		defer cancel()
+		handle := b.p.Open(alice, "s")
+		defer handle.Close()
+		if o := handle.Run(ctx, "sleep 30s", func(e2b.Event) {}); o.Status != Canceled {
+			t.Errorf("the program is %s, want %s", o.Status, Canceled)
+		}
+		if calls := h.of(CallFailed); len(calls) != 0 {
+			t.Errorf("its deadline is told as failed calls of the provider: %+v", calls)
+		}
+	})
+}
+
 func TestRecycleDisturbsNobody(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.ok("")(b.say(alice, "idle", "x = 1"))

@@ -144,7 +144,9 @@ func (r *run) execute(ctx context.Context, b *box) (err error, over bool) {
 		Code: r.code, ContextID: b.context, Timeout: r.limits.ExecTimeout,
 	}, r.observer(b))
 	finished = err == nil
-	p.observeCall(err)
+	if ctx.Err() == nil { // else the request was given up, also by its deadline
+		p.observeCall(err)
+	}
 	over = r.judge(ctx, b, err)
 	return err, over
 }
