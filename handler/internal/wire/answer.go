@@ -113,7 +113,7 @@ func (a *Answer) Observe(c *Chunk) {
 			continue
 		}
 		how := inPieces
-		how.join = !contains(constants, m.name.of(c.data))
+		how.join = !constant(m.name.of(c.data))
 		a.message.member(m.name.of(c.data)).add(m.value.of(c.data), how)
 	}
 	a.calls.begin()
@@ -128,9 +128,15 @@ func (a *Answer) Observe(c *Chunk) {
 	}
 }
 
-// constants are members of a message that say the same in each chunk, while
-// other strings are the next piece of a text.
-var constants = []string{"type", "id", "object", "name", "status", "format", "channel", "phase", "recipient"}
+// constant says whether a member of a message, of which the name is in quotes,
+// says the same in each chunk. Other strings are the next piece of a text.
+func constant(name []byte) bool {
+	switch string(name) {
+	case `"type"`, `"id"`, `"object"`, `"name"`, `"status"`, `"format"`, `"channel"`, `"phase"`, `"recipient"`:
+		return true
+	}
+	return false
+}
 
 // Calls returns the calls of the turn in the order in which they began.
 func (a *Answer) Calls() []*Call {
