@@ -134,6 +134,9 @@ func isChat(r *http.Request) bool {
 		return false
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if errors.Is(err, mime.ErrInvalidMediaParameter) {
+		err = nil // servers read such a body as JSON all the same
+	}
 	return err == nil && (kind == "application/json" || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json"))
 }
 

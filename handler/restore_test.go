@@ -168,6 +168,26 @@ func TestOtherRequestsPassUntouched(t *testing.T) {
 	}
 }
 
+// A server that reads the body as JSON would get a tool and a session id that
+// are not for it.
+func TestContentTypeOfJSON(t *testing.T) {
+	for _, kind := range []string{
+		"application/json", "Application/JSON; charset=utf-8", "application/json; charset", "application/json; charset=utf-8; =", "application/vnd.api+json",
+	} {
+		inBubble(t, nil, func(f *fixture) {
+			f.upstream.then(says("hello"))
+			w := newResponse()
+			r := request(context.Background(), w, ask(map[string]any{"metadata": inSession("s")}))
+			r.Header.Set("Content-Type", kind)
+			f.serve(w, r)
+			w.says(t, "stop", "hello")
+			if body := f.upstream.asked()[0].body; strings.Contains(body, "code_interpreter") || strings.Contains(body, "session_id") {
+				t.Errorf("%q went upstream as it was: %s", kind, body)
+			}
+		})
+	}
+}
+
 func TestHandlerErrorOfAPassedRequestIsReturned(t *testing.T) {
 	inBubble(t, nil, func(f *fixture) {
 		f.upstream.then(unreachable)
