@@ -212,11 +212,13 @@ func (c *cluster) told(id string) string {
 func (c *cluster) check() {
 	c.t.Helper()
 	synctest.Wait()
-	sessions := map[string]int{}
+	sessions := map[string][]string{}
 	for _, b := range c.f.aliveBoxes() {
-		sessions[b.metadata[metaSession]]++
+		key := b.metadata[metaSession]
+		sessions[key] = append(sessions[key], b.id)
 	}
-	for key, n := range sessions {
+	for key, ids := range sessions {
+		n := len(ids)
 		since, known := c.twins[key]
 		switch {
 		case n < 2:
@@ -225,6 +227,10 @@ func (c *cluster) check() {
 			c.twins[key] = time.Now()
 		case time.Since(since) > 2*grace(c.limits)+scanEvery:
 			c.t.Errorf("session %.8s has %d sandboxes for %v", key, n, time.Since(since))
+			for _, id := range ids {
+				c.t.Logf("%s:\n%s", id, c.told(id))
+			}
+			delete(c.twins, key)
 		}
 	}
 	c.f.mu.Lock()

@@ -65,7 +65,7 @@ func launch(t *testing.T, binary, port, caddyfile string) *gateway {
 	}
 	defer log.Close()
 	// Not bound to the test's context: its end is part of the test.
-	g.cmd = exec.Command(binary, "run", "--config", config, "--adapter", "caddyfile") //nolint:gosec,noctx // the test's own
+	g.cmd = exec.Command(binary, "run", "--config", config, "--adapter", "caddyfile") //nolint:noctx // see above
 	g.cmd.Stdout, g.cmd.Stderr = log, log
 	g.cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	if err := g.cmd.Start(); err != nil {

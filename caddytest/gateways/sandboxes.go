@@ -54,7 +54,9 @@ func serveSandboxes(t *testing.T) *sandboxes {
 		if err := errors.Join(listener.Close(), server.Close()); err != nil {
 			t.Error(err)
 		}
-		<-done // it says that it was closed
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 	return s
 }
