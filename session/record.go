@@ -21,6 +21,10 @@ import (
 	"time"
 )
 
+// maxLease is longer than any lease that a process gives itself: one beyond comes
+// from a clock that is wrong, and would hold a session for good.
+const maxLease = 24 * time.Hour
+
 // recordVersion is that of the records this process writes and understands.
 const recordVersion = 1
 
@@ -76,7 +80,7 @@ func (r *record) used(sandbox, by string, until time.Time) *record {
 func (r *record) leased(except string) bool {
 	now := time.Now()
 	for by, until := range r.Leases {
-		if by != except && until.After(now) {
+		if by != except && until.After(now) && until.Before(now.Add(maxLease)) {
 			return true
 		}
 	}
