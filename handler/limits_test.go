@@ -16,6 +16,7 @@ package handler_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -148,6 +149,26 @@ func TestEndlessAnswerIsBrokenOff(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAnswerOfTooManyCallsIsBrokenOff(t *testing.T) {
+	bothForms(t, func(t *testing.T, stream bool) {
+		inBubble(t, nil, func(f *fixture) {
+			var list []call
+			for i := range 1001 {
+				list = append(list, python(fmt.Sprintf("call_%d", i), "say hi"))
+			}
+			f.upstream.then(calls(list...))
+			status := http.StatusBadGateway
+			if stream {
+				status = http.StatusOK
+			}
+			f.post(ask(map[string]any{"stream": stream})).refuses(t, status, "broke off")
+			if ran := f.sandboxes.ran(); len(ran) != 0 {
+				t.Errorf("%d programs ran", len(ran))
+			}
+		})
+	})
 }
 
 func TestCutAnswersDoNotRunCode(t *testing.T) {

@@ -35,6 +35,10 @@ const (
 	shortGrace = 100 * time.Millisecond
 )
 
+// maxCalls is the number of calls in one answer. Models make a few; every one
+// more makes it longer to tell whose the next fragment is.
+const maxCalls = 1000
+
 // turn is one request to the upstream and its answer.
 type turn struct {
 	x      *exchange
@@ -179,6 +183,9 @@ func (t *turn) document(c *capture, err error) result {
 		return result{refused: &response{c.status, c.header, c.body}}
 	}
 	t.answer.Observe(whole)
+	if t.answer.CallCount() > maxCalls {
+		return result{failed: broken()}
+	}
 	t.answer.Done = true
 	if err := t.x.reply.chunk(c.header, whole, t.answer); err != nil {
 		return result{ended: true}
@@ -205,7 +212,7 @@ func (t *turn) event(ev *wire.Event) error {
 		return nil
 	}
 	if !a.Over() {
-		if t.kept += t.chunk.Kept(); t.kept > maxAnswer {
+		if t.kept += t.chunk.Kept(); t.kept > maxAnswer || a.CallCount() > maxCalls {
 			return wire.ErrEventTooLarge
 		}
 		t.x.prepare(a)
