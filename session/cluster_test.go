@@ -225,7 +225,7 @@ func (c *cluster) check() {
 			delete(c.twins, key)
 		case !known:
 			c.twins[key] = time.Now()
-		case time.Since(since) > 2*grace(c.limits)+scanEvery:
+		case time.Since(since) > 2*grace(c.limits)+scanEvery && !c.down:
 			c.t.Errorf("session %.8s has %d sandboxes for %v", key, n, time.Since(since))
 			for _, id := range ids {
 				c.t.Logf("%s:\n%s", id, c.told(id))

@@ -282,6 +282,7 @@ func (p *Pool) keepLease(ctx context.Context, e *entry, b *box, limits Limits) e
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		b.lease.until, b.lease.renewAt = time.Time{}, time.Time{}
+		b.renewAt = time.Now().Add(margin) // the next program finds the right one
 		return errMoved
 	}
 	until := time.Now().Add(leaseTime(limits))
