@@ -19,6 +19,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // text is a piece of JSON that an upstream sent, read in place. It is reused
@@ -167,18 +169,56 @@ func contains(names []string, quoted []byte) bool {
 	return slices.Contains(names, string(quoted[1:len(quoted)-1]))
 }
 
-// appendQuoted appends s as a JSON string. Unlike encoding/json it leaves
-// <, > and & as they are: prompt caches and templates see the same text that
-// the model wrote.
+// appendQuoted appends s as a JSON string, as encoding/json does it without
+// SetEscapeHTML: <, > and & stay as they are, so that prompt caches and
+// templates see the same text that the model wrote. Half a rune becomes U+FFFD.
 func appendQuoted(dst []byte, s string) []byte {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		// A string can always be encoded; invalid UTF-8 is replaced.
-		return append(dst, `""`...)
+	dst = append(dst, '"')
+	done := 0 // what has been appended
+	for i := 0; i < len(s); {
+		c := s[i]
+		if ' ' <= c && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		size := 1
+		if c >= utf8.RuneSelf {
+			var r rune
+			if r, size = utf8.DecodeRuneInString(s[i:]); !escaped(r, size) {
+				i += size
+				continue
+			}
+		}
+		dst = appendEscape(append(dst, s[done:i]...), s[i:i+size])
+		i += size
+		done = i
 	}
-	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+	return append(append(dst, s[done:]...), '"')
+}
+
+// escaped says whether a rune beyond ASCII is not written as it is: it is none,
+// or a line end in JavaScript.
+func escaped(r rune, size int) bool {
+	return r == utf8.RuneError && size == 1 || r == '\u2028' || r == '\u2029'
+}
+
+// appendEscape appends the escape of what stands in one.
+func appendEscape(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	switch c := s[0]; {
+	case c == '"', c == '\\':
+		return append(dst, '\\', c)
+	case c < ' ':
+		if i := strings.IndexByte("\b\f\n\r\t", c); i >= 0 {
+			return append(dst, '\\', "bfnrt"[i])
+		}
+		return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+	case s == "\u2028":
+		return append(dst, `\u2028`...)
+	case s == "\u2029":
+		return append(dst, `\u2029`...)
+	}
+	return append(dst, `\ufffd`...)
 }
 
 // appendMember adds a member with a value in JSON to an object being built.

@@ -17,6 +17,7 @@ package wire
 import (
 	"bytes"
 	"math/big"
+	"strconv"
 )
 
 // SumUsage adds the usage of several turns, member by member and with those
@@ -56,6 +57,11 @@ func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
 // addNumbers adds two JSON numbers. Those that are no integers, such as costs,
 // are added as decimals, so that 0.1 and 0.2 make 0.3.
 func addNumbers(a, b []byte) []byte {
+	if x, ok := count(a); ok {
+		if y, ok := count(b); ok {
+			return strconv.AppendInt(nil, x+y, 10)
+		}
+	}
 	if huge(a) || huge(b) {
 		return b
 	}
@@ -70,6 +76,21 @@ func addNumbers(a, b []byte) []byte {
 	}
 	digits, _ := x.FloatPrec()
 	return []byte(x.FloatString(min(digits, 20)))
+}
+
+// count reads a number that is a count, of so few digits that a sum of two is
+// one too.
+func count(number []byte) (n int64, ok bool) {
+	if len(number) == 0 || len(number) > 18 {
+		return 0, false
+	}
+	for _, c := range number {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
 }
 
 // huge says whether a number has more digits than any count or cost, or an
