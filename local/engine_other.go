@@ -21,6 +21,8 @@ import (
 	"errors"
 	"os"
 	"sync/atomic"
+
+	"go.uber.org/zap"
 )
 
 // engine does not exist here: bubblewrap is Linux's.
@@ -34,6 +36,7 @@ func newEngine(context.Context, string, limits) (*engine, error) {
 
 func (*engine) start() (*process, error) { return nil, errEngineClosed }
 func (*engine) close()                   {}
+func (*engine) sweep(*zap.Logger)        {}
 
 // process is never made here.
 type process struct {

@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(gatewayVariable) != "" {
 		os.Exit(beGateway())
 	}
+	if os.Getenv(orphanVariable) != "" {
+		select {} // until it is killed
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -113,6 +113,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.control, s.data = s.controlRoutes(), s.dataRoutes()
+	s.engine.sweep(s.log)
 	if err := s.selfTest(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("sandbox local: %w", err), s.Close())
 	}
