@@ -48,7 +48,7 @@ func serveRedis(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", t.TempDir()) //nolint:gosec,noctx // it outlives the test's context, see Cleanup
+	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", t.TempDir()) //nolint:noctx // it outlives the test's context, see Cleanup
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("starting redis-server: %v: install redis-server", err)
 	}
