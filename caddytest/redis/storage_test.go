@@ -48,7 +48,8 @@ func serveRedis(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", t.TempDir()) //nolint:noctx // it outlives the test's context, see Cleanup
+	// Not bound to the test's context, which ends before the gateways do.
+	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", t.TempDir())
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("starting redis-server: %v: install redis-server", err)
 	}
