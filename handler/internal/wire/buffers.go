@@ -14,7 +14,10 @@
 
 package wire
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // What is kept of the memory of bodies that are over. More of it would only
 // pay under loads that keep it in use anyway.
@@ -54,8 +57,8 @@ func (f *freeList) take(size int) []byte {
 func (f *freeList) find(size int) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := len(f.blocks) - 1; i >= 0; i-- {
-		if room := cap(f.blocks[i]); size <= room && room <= max(2*size, smallBlock) {
+	for i, block := range slices.Backward(f.blocks) {
+		if room := cap(block); size <= room && room <= max(2*size, smallBlock) {
 			return f.remove(i)
 		}
 	}
