@@ -44,8 +44,8 @@ type turn struct {
 	x      *exchange
 	first  bool
 	answer *wire.Answer
-	chunk  wire.Chunk
-	kept   int // bytes of a stream that the answer holds
+	chunk  *wire.Chunk // what an event is read with
+	kept   int         // bytes of a stream that the answer holds
 
 	ending *time.Timer // cancels the request when the grace is over
 	cancel context.CancelFunc
@@ -85,6 +85,8 @@ func (t *turn) take() result {
 	defer cancel()
 	t.cancel = cancel
 	t.answer = &wire.Answer{}
+	t.chunk = wire.NewChunk()
+	defer t.chunk.Release()
 	c := &capture{turn: t, header: make(http.Header)}
 	body := x.body()
 	begun := time.Now()
@@ -208,7 +210,7 @@ func (t *turn) events(c *capture, p []byte) error {
 // event takes an event of a stream.
 func (t *turn) event(ev *wire.Event) error {
 	a := t.answer
-	if a.Over() || !a.Event(ev, &t.chunk) {
+	if a.Over() || !a.Event(ev, t.chunk) {
 		return nil
 	}
 	if !a.Over() {
@@ -216,7 +218,7 @@ func (t *turn) event(ev *wire.Event) error {
 			return wire.ErrEventTooLarge
 		}
 		t.x.prepare(a)
-		if err := t.x.reply.chunk(nil, &t.chunk, a); err != nil {
+		if err := t.x.reply.chunk(nil, t.chunk, a); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,8 @@
 
 package wire
 
+import "sync"
+
 // Chunk is what one structural pass finds in a chat.completion.chunk, or in a
 // chat.completion, of which the one choice is read: a request with the tool
 // has n 1. It is reused from event to event.
@@ -37,14 +39,42 @@ type Chunk struct {
 	frame frame
 }
 
+// What a chunk may have to be used again: more is of no chat completion.
+const (
+	maxMembers = 64
+	maxFrame   = 16 << 10
+)
+
+var chunks = sync.Pool{New: func() any { return new(Chunk) }}
+
+// NewChunk returns a chunk with the lists of one that is not needed any more.
+func NewChunk() *Chunk {
+	c, _ := chunks.Get().(*Chunk)
+	return c
+}
+
+// Release ends the use of a chunk. Nothing of it is left for the next one.
+func (c *Chunk) Release() {
+	if max(cap(c.top), cap(c.choice), cap(c.delta), cap(c.list)) > maxMembers || cap(c.frame.fixed) > maxFrame {
+		return
+	}
+	c.clear()
+	chunks.Put(c)
+}
+
+// clear leaves the lists alone.
+func (c *Chunk) clear() {
+	c.frame.clear()
+	*c = Chunk{top: c.top[:0], choice: c.choice[:0], delta: c.delta[:0], list: c.list[:0], frame: c.frame}
+}
+
 // Parse reads data, of which the chunk keeps hold until the next call. It is
 // false when data is no JSON object.
 func (c *Chunk) Parse(data []byte) bool {
 	if c.again(data) {
 		return true
 	}
-	c.frame.clear()
-	*c = Chunk{top: c.top[:0], choice: c.choice[:0], delta: c.delta[:0], list: c.list[:0], frame: c.frame}
+	c.clear()
 	if !c.parse(data) {
 		return false
 	}

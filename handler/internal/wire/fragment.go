@@ -41,7 +41,8 @@ func readFragment(raw []byte) (fragment, bool) {
 	var f fragment
 	var t text
 	t.reset(raw)
-	list, ok := t.members(nil, 0)
+	var few [8]member
+	list, ok := t.members(few[:0], 0)
 	if !ok {
 		return f, false
 	}
@@ -75,7 +76,8 @@ func readFragment(raw []byte) (fragment, bool) {
 func (f *fragment) readFunction(raw []byte, arguments string) bool {
 	var t text
 	t.reset(raw)
-	list, ok := t.members(nil, 0)
+	var few [8]member
+	list, ok := t.members(few[:0], 0)
 	if !ok {
 		return false
 	}

@@ -113,6 +113,17 @@ func TestFrameFitsChunksOfText(t *testing.T) {
 	}
 }
 
+func TestReleasedChunkHasNothingOfTheLastOne(t *testing.T) {
+	var c Chunk
+	if !c.Parse([]byte(strings.ReplaceAll(frames[0], "%", "a"))) {
+		t.Fatal("no chunk")
+	}
+	c.clear()
+	if c.data != nil || c.HasChoice() || c.again([]byte(strings.ReplaceAll(frames[0], "%", "a"))) || !reflect.DeepEqual(found(&c), found(&Chunk{})) {
+		t.Errorf("%+v is left", found(&c))
+	}
+}
+
 // A chunk says the same of an event whatever it has read before.
 func FuzzChunkAgain(f *testing.F) {
 	for _, form := range frames {

@@ -40,7 +40,7 @@ type Stream struct {
 	progress map[*Call]*seen // of the client's calls
 	held     []byte          // the chunk with the finish_reason
 	early    [][]byte        // chunks without a choice from before there was an id
-	chunk    Chunk           // for held and early chunks
+	chunk    *Chunk          // for held and early chunks; nil before the first
 }
 
 // seen is how much of a call the client has seen.
@@ -75,7 +75,18 @@ func (s *Stream) Release() {
 		*s.lent = s.out[:0]
 		outs.Put(s.lent)
 	}
-	s.out, s.lent = nil, nil
+	if s.chunk != nil {
+		s.chunk.Release()
+	}
+	s.out, s.lent, s.chunk = nil, nil, nil
+}
+
+// parse reads a chunk that was kept.
+func (s *Stream) parse(data []byte) bool {
+	if s.chunk == nil {
+		s.chunk = NewChunk()
+	}
+	return s.chunk.Parse(data)
 }
 
 // Chunk adds a chunk that a has observed.
@@ -127,8 +138,8 @@ func (s *Stream) identify(c *Chunk) {
 	s.id, s.created = idOf(c.id.of(c.data)), createdOf(c.created.of(c.data))
 	s.model = bytes.Clone(c.model.of(c.data))
 	for _, data := range s.early {
-		if s.chunk.Parse(data) {
-			s.write(&s.chunk, change{})
+		if s.parse(data) {
+			s.write(s.chunk, change{})
 		}
 	}
 	s.early = nil
@@ -259,8 +270,8 @@ func (s *Stream) release() {
 	}
 	held := s.held
 	s.held = nil
-	if s.chunk.Parse(held) && (s.chunk.substance() || s.chunk.role.present() && !s.hasRole) {
-		s.forward(&s.chunk, change{finish: "null"})
+	if s.parse(held) && (s.chunk.substance() || s.chunk.role.present() && !s.hasRole) {
+		s.forward(s.chunk, change{finish: "null"})
 	}
 }
 
@@ -289,8 +300,8 @@ func (s *Stream) Finish(a *Answer, reason string, usage []byte) {
 	finish := string(appendQuoted(nil, reason))
 	held := s.held
 	s.held = nil
-	if held != nil && s.chunk.Parse(held) {
-		s.forward(&s.chunk, change{finish: finish})
+	if held != nil && s.parse(held) {
+		s.forward(s.chunk, change{finish: finish})
 	} else {
 		s.own([]byte("{}"), finish)
 	}
