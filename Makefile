@@ -5,7 +5,6 @@
 # where that is allowed, else named.
 
 FUZZTIME ?= 1m
-BENCH ?= ci
 WIRECHECK ?= ../shared/wire
 
 export FUZZTIME WIRECHECK
@@ -19,7 +18,9 @@ help:
 	@echo 'make lint              formatting, go vet and golangci-lint'
 	@echo 'make qa                five checks of a running gateway; takes BASE_URL, API_KEY and MODEL'
 	@echo 'make fuzz FUZZTIME=1m  each fuzz target for that time'
-	@echo 'make bench             Go benchmarks, then the measuring harness; BENCH=table takes half an hour'
+	@echo 'make bench             Go benchmarks, then the five minutes of the measuring harness that CI runs'
+	@echo 'make bench-table       the whole table of docs/PERFORMANCE.md, in half an hour'
+	@echo 'make bench-soak        ten minutes of load, for the memory'
 	@echo 'make soak-shared       2,000 requests over 100 sessions at two gateways that share them, one of which is killed'
 	@echo 'make wire              black-box cases of WIRECHECK (default $(WIRECHECK))'
 	@echo 'make wire-cuts         the same with upstream bytes in pieces, three rounds'
@@ -53,7 +54,15 @@ fuzz:
 .PHONY: bench
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
-	go run -C bench . $(BENCH)
+	go run -C bench . ci
+
+.PHONY: bench-table
+bench-table:
+	go run -C bench . table
+
+.PHONY: bench-soak
+bench-soak:
+	go run -C bench . soak
 
 .PHONY: soak-shared
 soak-shared:
