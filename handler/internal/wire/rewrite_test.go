@@ -262,7 +262,7 @@ func TestTurnCopiesNoHistory(t *testing.T) {
 			}
 		}
 		s := e.Turn(Turn{Appended: appended})
-		if &s.list[0][0] != &r.body.blocks[0][0] || len(s.list) > len(s.few) {
+		if &s.list[0][0] != &r.body.blocks[0][0] || len(s.list) > fewSegments {
 			t.Errorf("%s: a turn is no list of the client's own bytes", m.name)
 		}
 	}

@@ -90,8 +90,7 @@ func (e *Edited) Turn(t Turn) *Segments {
 	}
 	slices.SortStableFunc(edits, compareEdits)
 
-	s := &Segments{body: e.req.body}
-	s.list = s.few[:0]
+	s := newSegments(e.req.body)
 	at, rest := 0, e.req.body.cursor()
 	for _, x := range edits {
 		rest.copy(s, at, x.start)

@@ -28,7 +28,19 @@ type Segments struct {
 	body *Body // in which pieces lie
 	list [][]byte
 	size int64
-	few  [16][]byte // backs list when it is short, which it mostly is
+}
+
+// fewSegments is as many pieces as most turns have.
+const fewSegments = 16
+
+// newSegments returns a list that is empty, with room for a few pieces.
+func newSegments(b *Body) *Segments {
+	s := &struct {
+		Segments
+		few [fewSegments][]byte
+	}{}
+	s.body, s.list = b, s.few[:0]
+	return &s.Segments
 }
 
 func (s *Segments) add(p []byte) {
