@@ -21,6 +21,7 @@ help:
 	@echo 'make bench             Go benchmarks, then the five minutes of the measuring harness that CI runs'
 	@echo 'make bench-table       the whole table of docs/PERFORMANCE.md, in half an hour'
 	@echo 'make bench-soak        ten minutes of load, for the memory'
+	@echo 'make soak-reload       200 reloads with changed limits, upstreams and handlers while a session and a stream are used'
 	@echo 'make soak-shared       2,000 requests over 100 sessions at two gateways that share them, one of which is killed'
 	@echo 'make wire              black-box cases of WIRECHECK (default $(WIRECHECK))'
 	@echo 'make wire-cuts         the same with upstream bytes in pieces, three rounds'
@@ -63,6 +64,10 @@ bench-table:
 .PHONY: bench-soak
 bench-soak:
 	go run -C bench . soak
+
+.PHONY: soak-reload
+soak-reload:
+	RELOADS=200 go test -race -count=1 -timeout 30m -run TestReloadKeepsSessionsAndStreams -v ./caddytest
 
 .PHONY: soak-shared
 soak-shared:

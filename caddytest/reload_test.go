@@ -18,7 +18,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"testing"
 )
@@ -60,8 +62,23 @@ func (u *upstream) perRequest() string {
 	return u.proxy() + " {\ntransport http {\nkeepalive off\n}\n}"
 }
 
+// reloadCount is how many reloads there are in a test; more by the environment variable
+// RELOADS.
+func reloadCount(t *testing.T) int {
+	t.Helper()
+	value := os.Getenv("RELOADS")
+	if value == "" {
+		return 30
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		t.Fatalf("RELOADS is no number: %v", err)
+	}
+	return n
+}
+
 func TestReloadKeepsSessionsAndStreams(t *testing.T) {
-	const reloads = 30
+	reloads := reloadCount(t)
 	forEngines(t, func(t *testing.T, e engine) {
 		u, other := newModel(t), newModel(t)
 		g := start(t, e.interpreter(t)+"\n"+u.perRequest(), "respond one")
