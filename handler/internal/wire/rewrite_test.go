@@ -238,10 +238,10 @@ func TestTurnEditsMessagesInTheMiddle(t *testing.T) {
 	turn := Turn{
 		Appended: [][]byte{raw("9")},
 		Edits: []Edit{
-			InsertAfter(list[2], raw("6"), raw("7")),
-			InsertBefore(list[2], raw("4"), raw("5")),
+			insertAfter(list[2], raw("6"), raw("7")),
+			insertBefore(list[2], raw("4"), raw("5")),
 			ReplaceMessage(list[1], raw("1"), raw("2"), raw("3")),
-			InsertBefore(list[1], raw("0")),
+			insertBefore(list[1], raw("0")),
 		},
 	}
 	want := `{"tools":[` + fn + `],"messages":[ {"role":"user"} , 0,1,2,3 , 4,5,{"role":"tool"},6,7 ,9]}`
@@ -266,4 +266,22 @@ func TestTurnCopiesNoHistory(t *testing.T) {
 			t.Errorf("%s: a turn is no list of the client's own bytes", m.name)
 		}
 	}
+}
+
+// insertBefore puts messages before m.
+func insertBefore(m Message, raw ...[]byte) Edit {
+	var text []byte
+	for _, p := range raw {
+		text = append(append(text, p...), ',')
+	}
+	return Edit{m.Start, m.Start, text}
+}
+
+// insertAfter puts messages after m.
+func insertAfter(m Message, raw ...[]byte) Edit {
+	var text []byte
+	for _, p := range raw {
+		text = append(append(text, ','), p...)
+	}
+	return Edit{m.End, m.End, text}
 }

@@ -45,31 +45,13 @@ type Turn struct {
 	Choice TurnChoice
 
 	// Edits are further changes, to be made inside messages only and without
-	// overlap. ReplaceMessage and InsertBefore make them.
+	// overlap. ReplaceMessage makes them.
 	Edits []Edit
 }
 
 // ReplaceMessage puts other messages, at least one, in the place of m.
 func ReplaceMessage(m Message, raw ...[]byte) Edit {
 	return Edit{m.Start, m.End, bytes.Join(raw, []byte(","))}
-}
-
-// InsertBefore puts messages before m.
-func InsertBefore(m Message, raw ...[]byte) Edit {
-	var text []byte
-	for _, p := range raw {
-		text = append(append(text, p...), ',')
-	}
-	return Edit{m.Start, m.Start, text}
-}
-
-// InsertAfter puts messages after m.
-func InsertAfter(m Message, raw ...[]byte) Edit {
-	var text []byte
-	for _, p := range raw {
-		text = append(append(text, ','), p...)
-	}
-	return Edit{m.End, m.End, text}
 }
 
 // Turn returns the body of a turn. The client's bytes are referred to, not

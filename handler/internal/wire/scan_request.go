@@ -119,11 +119,6 @@ func (r *Request) IncludeUsage() bool {
 	return r.find(r.values[keyStreamOptions], "include_usage").first == 't'
 }
 
-// SerialToolCalls says that the client wants one tool call at a time.
-func (r *Request) SerialToolCalls() bool {
-	return r.values[keyParallelToolCalls].first == 'f'
-}
-
 // FormattedResponse says that the answer is to follow a grammar, such as a
 // JSON schema: response_format is of another type than "text".
 func (r *Request) FormattedResponse() bool {

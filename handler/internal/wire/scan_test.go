@@ -218,11 +218,6 @@ func TestDetailsOfTheRequest(t *testing.T) {
 			[]string{`{}`, `{"n":null}`, `{"n":1}`, `{"n":1.0}`, `{"n":0}`, `{"n":-3}`, `{"N":2}`},
 		},
 		{
-			"SerialToolCalls", (*Request).SerialToolCalls,
-			[]string{`{"parallel_tool_calls":false}`},
-			[]string{`{}`, `{"parallel_tool_calls":true}`, `{"parallel_tool_calls":null}`},
-		},
-		{
 			"FormattedResponse", (*Request).FormattedResponse,
 			[]string{`{"response_format":{"type":"json_object"}}`, `{"response_format":{"json_schema":{"type":"text"},"type":"json_schema"}}`, `{"response_format":{}}`, `{"response_format":"json"}`},
 			[]string{`{}`, `{"response_format":null}`, `{"response_format":{"type":"text"}}`},
@@ -258,8 +253,8 @@ func TestClientToolsAreNamedByAllTheirForms(t *testing.T) {
 		t.Errorf("ClientTools are %q, want %q", got, want)
 	}
 	for name, want := range map[string]bool{"a_b": true, "d": true, "ours": false, "": false} {
-		if r.HasClientTool(name) != want {
-			t.Errorf("HasClientTool(%q) is %v", name, !want)
+		if r.clientNames().has(name) != want {
+			t.Errorf("the client has a tool %q: %v", name, !want)
 		}
 	}
 }

@@ -68,16 +68,6 @@ func (r *Request) ClientTools() iter.Seq[string] {
 	}
 }
 
-// HasClientTool says whether one of the client's own tools has that name.
-func (r *Request) HasClientTool(name string) bool {
-	for n := range r.ClientTools() {
-		if n == name {
-			return true
-		}
-	}
-	return false
-}
-
 // HasUnnamedTool says whether the client declared a tool without a name, such
 // as a built-in one of its upstream, which may be called by any.
 func (r *Request) HasUnnamedTool() bool {
