@@ -154,7 +154,7 @@ func TestDashboardHasPanelsWithQueries(t *testing.T) {
 func TestPrometheusTakesRulesAndQueries(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("promtool is not installed: scripts/setup.sh test installs it")
+		t.Fatal("promtool is not installed: scripts/setup.sh test installs it")
 	}
 	var dashboard struct {
 		Panels []struct {
@@ -195,7 +195,7 @@ func TestPrometheusTakesRulesAndQueries(t *testing.T) {
 func TestAlertsFireForTheirFailures(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("promtool is not installed: scripts/setup.sh test installs it")
+		t.Fatal("promtool is not installed: scripts/setup.sh test installs it")
 	}
 	out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", "testdata/alerts_test.yml").CombinedOutput()
 	if err != nil {
