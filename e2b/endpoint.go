@@ -86,7 +86,10 @@ func perSandboxURL(id, domain string) string {
 }
 
 func expandURL(template, id, domain string) string {
-	return strings.NewReplacer("{port}", interpreterPort, "{id}", id, "{domain}", domain).Replace(template)
+	for _, p := range [...]struct{ name, value string }{{"{port}", interpreterPort}, {"{id}", id}, {"{domain}", domain}} {
+		template = strings.ReplaceAll(template, p.name, p.value)
+	}
+	return template
 }
 
 // validDomain is whether a domain that a server returned is host[:port], where

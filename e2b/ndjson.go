@@ -26,22 +26,29 @@ import (
 // readBuffer is the size of a read; a line that fits is parsed where it lies.
 const readBuffer = 32 << 10
 
-var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBuffer) }}
+// eventReader is what the events of an execution are read with.
+type eventReader struct {
+	lines *bufio.Reader
+	event wireEvent // of the line being parsed
+}
+
+var readers = sync.Pool{New: func() any { return &eventReader{lines: bufio.NewReaderSize(nil, readBuffer)} }}
 
 // readEvents reads events from NDJSON until the execution's end, which it
 // reports, or the end of r or an error. A line may be as long as r, which has at
 // most limit bytes. Blank lines, those that do not parse and events of unknown
 // types are skipped. A last line needs no line feed.
 func readEvents(r io.Reader, limit int64, emit func(Event)) (ended bool, err error) {
-	br := readers.Get().(*bufio.Reader)
-	br.Reset(r)
+	er := readers.Get().(*eventReader)
+	er.lines.Reset(r)
 	defer func() {
-		br.Reset(nil) // the pool keeps no connection
-		readers.Put(br)
+		er.lines.Reset(nil) // the pool keeps no connection
+		er.event = wireEvent{}
+		readers.Put(er)
 	}()
 	var long []byte // the beginning of a line that is longer than the buffer
 	for {
-		piece, err := br.ReadSlice('\n')
+		piece, err := er.lines.ReadSlice('\n')
 		line := piece
 		if len(long) > 0 || errors.Is(err, bufio.ErrBufferFull) {
 			long = appendPiece(long, piece, limit)
@@ -50,7 +57,7 @@ func readEvents(r io.Reader, limit int64, emit func(Event)) (ended bool, err err
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if event, ok := parseEvent(line); ok {
+		if event, ok := er.event.parse(line); ok {
 			emit(event)
 			if event.Type == EndOfExecution {
 				return true, nil
@@ -90,17 +97,18 @@ type wireEvent struct {
 	Result
 }
 
-// parseEvent parses a line; ok is false when there is no event in it.
-func parseEvent(line []byte) (event Event, ok bool) {
+// parse parses a line; ok is false when there is no event in it. The event
+// lasts, w is for the next line.
+func (w *wireEvent) parse(line []byte) (event Event, ok bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' {
 		return Event{}, false
 	}
-	var w wireEvent
-	if err := decodeLenient(line, &w); err != nil {
+	*w = wireEvent{}
+	if err := decodeLenient(line, w); err != nil {
 		// Python writes numbers that JSON does not have.
 		finite, changed := nullNonFinite(line)
-		if w = (wireEvent{}); !changed || decodeLenient(finite, &w) != nil {
+		if *w = (wireEvent{}); !changed || decodeLenient(finite, w) != nil {
 			return Event{}, false
 		}
 	}
@@ -118,7 +126,7 @@ func decodeLenient(data []byte, out any) error {
 }
 
 // event returns the event with the fields of its type.
-func (w wireEvent) event() (Event, bool) {
+func (w *wireEvent) event() (Event, bool) {
 	event := Event{Type: w.Type}
 	switch w.Type {
 	case Stdout, Stderr:

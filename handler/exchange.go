@@ -50,6 +50,7 @@ type exchange struct {
 	edited *wire.Edited
 	tools  wire.Tools
 	reply  reply
+	chunk  *wire.Chunk // what answers are read with, a turn's at a time
 
 	recalled []wire.Edit     // hidden messages of earlier requests
 	past     []pastTurn      // hidden turns of this request
@@ -57,7 +58,7 @@ type exchange struct {
 	ids      map[string]bool // of tool calls, so that none is given twice
 	rounds   int
 	capped   bool // no more calls are wanted
-	usage    []byte
+	usage    wire.Usage
 	log      executions
 	last     failure
 	report   report
@@ -73,12 +74,12 @@ type pastTurn struct {
 	echo    []byte   // the assistant's message; nil when it has to be made
 }
 
-// messages returns the turn as the upstream gets it.
-func (p *pastTurn) messages(without wire.Dropped) [][]byte {
+// appendTo adds the messages of the turn, as the upstream gets them, to list.
+func (p *pastTurn) appendTo(list [][]byte, without wire.Dropped) [][]byte {
 	if p.echo == nil {
 		p.echo = p.answer.Echo(p.calls, without)
 	}
-	return append([][]byte{p.echo}, p.results...)
+	return append(append(list, p.echo), p.results...)
 }
 
 // run carries the request out.
@@ -93,6 +94,8 @@ func (x *exchange) run() error {
 	x.ids = map[string]bool{}
 	x.capped = x.req.Choice(x.h.ToolName) == wire.ChoiceNone
 	x.recalled = remembered.recall(x)
+	x.chunk = wire.NewChunk()
+	defer x.chunk.Release()
 	x.reply = newReply(x)
 	defer x.reply.close()
 	x.report.outcome = outcomeCanceled // unless it comes to something else
@@ -108,7 +111,7 @@ func (x *exchange) run() error {
 			x.report.outcome = outcomeUpstreamError
 			return x.reply.refuse(res.refused, len(x.past) == 0)
 		}
-		x.usage = wire.SumUsage(x.usage, res.answer.Usage)
+		x.usage.Add(res.answer.Usage)
 		again, err := x.step(res)
 		if !again || err != nil {
 			return err
@@ -176,8 +179,8 @@ func (x *exchange) finish(res result, clients []*wire.Call, hidden bool) error {
 	}
 	return x.reply.finish(res, wire.Outcome{
 		Finish:   finishReason(res.answer, len(clients) > 0, hidden),
-		Usage:    x.usage,
-		Executed: x.log.shown(x.h.Show),
+		Usage:    x.usage.JSON(),
+		Executed: x.log.shown(),
 		Calls:    clients,
 	})
 }
@@ -228,9 +231,9 @@ func (x *exchange) prepare(a *wire.Answer) {
 
 // body returns the body of the next request to the upstream.
 func (x *exchange) body() *wire.Segments {
-	t := wire.Turn{Edits: x.recalled}
+	t := wire.Turn{Edits: x.recalled, Appended: make([][]byte, 0, 2*len(x.past))}
 	for i := range x.past {
-		t.Appended = append(t.Appended, x.past[i].messages(x.without)...)
+		t.Appended = x.past[i].appendTo(t.Appended, x.without)
 	}
 	switch {
 	case x.capped:

@@ -15,8 +15,10 @@
 package handler
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -27,23 +29,13 @@ import (
 )
 
 // executions are the programs that an exchange has run, as the client sees
-// them: https://console.groq.com/docs/api-reference#chat-create
+// them.
 type executions struct {
 	entries [][]byte
 	images  int64 // bytes of pictures and charts given out
 }
 
-// executedTool is one element of executed_tools, in the shape that Groq's SDKs
-// know.
-type executedTool struct {
-	Index     int          `json:"index"`
-	Type      string       `json:"type"`
-	Name      string       `json:"name"`
-	Arguments string       `json:"arguments"`
-	Output    *string      `json:"output,omitempty"`
-	Results   []codeResult `json:"code_results,omitempty"`
-}
-
+// codeResult is an element of code_results of one of them.
 type codeResult struct {
 	Text  string          `json:"text,omitempty"`
 	PNG   string          `json:"png,omitempty"`
@@ -51,27 +43,20 @@ type codeResult struct {
 }
 
 // shown returns the array for an answer in one piece, nil when there is none.
-func (e *executions) shown(show bool) []byte {
-	if !show || len(e.entries) == 0 {
+func (e *executions) shown() []byte {
+	if len(e.entries) == 0 {
 		return nil
 	}
-	return array(e.entries...)
+	return slices.Concat([]byte("["), bytes.Join(e.entries, []byte(",")), []byte("]"))
 }
 
-func array(values ...[]byte) []byte {
-	dst := []byte{'['}
-	for i, v := range values {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, v...)
+// codeResults returns the pictures and charts of a run in JSON, as long as they
+// are within the limit; of others it says what they were. It returns nil when
+// there are none, or a chart is no JSON.
+func (e *executions) codeResults(results []*e2b.Result, limit int64) []byte {
+	if len(results) == 0 {
+		return nil
 	}
-	return append(dst, ']')
-}
-
-// codeResults returns the pictures and charts of a run, as long as they are
-// within the limit; of others it says what they were.
-func (e *executions) codeResults(results []*e2b.Result, limit int64) []codeResult {
 	var list []codeResult
 	for _, r := range results {
 		size := int64(len(r.PNG) + len(r.Chart))
@@ -82,7 +67,11 @@ func (e *executions) codeResults(results []*e2b.Result, limit int64) []codeResul
 		e.images += size
 		list = append(list, codeResult{Text: r.Text, PNG: r.PNG, Chart: r.Chart})
 	}
-	return list
+	array, err := json.Marshal(list)
+	if err != nil {
+		return nil
+	}
+	return array
 }
 
 // failure is the last program that failed, or call that could not be run, and
@@ -140,11 +129,8 @@ func (x *exchange) execute(a *wire.Answer) (pastTurn, error) {
 // runCode runs a program and returns the result for the model. The error is
 // that of the request's context: the exchange is over.
 func (x *exchange) runCode(program wire.Program) (string, error) {
-	tool := executedTool{Index: len(x.log.entries), Type: "python", Name: x.tools.Name}
-	if err := json.Unmarshal(program.Echo, &tool.Arguments); err != nil {
-		return "", fmt.Errorf("reading arguments that were just written: %w", err)
-	}
-	if err := x.show(tool); err != nil {
+	tool := wire.ExecutedTool{Index: len(x.log.entries), Name: x.tools.Name, Arguments: program.Echo}
+	if err := x.show(&tool); err != nil {
 		return "", err
 	}
 	var rec record
@@ -163,32 +149,22 @@ func (x *exchange) runCode(program wire.Program) (string, error) {
 	x.last.note(program.Code, content, rec.raised || outcome.Status != session.Done)
 
 	tool.Output = &content
-	tool.Results = x.log.codeResults(rec.results, x.h.MaxImages)
-	entry, err := json.Marshal(tool)
-	if err != nil { // a chart that is no JSON
-		tool.Results = nil
-		if entry, err = json.Marshal(tool); err != nil {
-			return "", fmt.Errorf("encoding executed_tools: %w", err)
-		}
+	if x.h.Show {
+		tool.Results = x.log.codeResults(rec.results, x.h.MaxImages)
 	}
-	x.log.entries = append(x.log.entries, entry)
-	return content, x.showEntry(entry)
+	return content, x.show(&tool)
 }
 
-// show tells the client of a program that is about to run.
-func (x *exchange) show(tool executedTool) error {
-	entry, err := json.Marshal(tool)
-	if err != nil {
-		return fmt.Errorf("encoding executed_tools: %w", err)
-	}
-	return x.showEntry(entry)
-}
-
-func (x *exchange) showEntry(entry []byte) error {
+// show tells the client of a program that is about to run, or has been run.
+func (x *exchange) show(tool *wire.ExecutedTool) error {
 	if !x.h.Show {
 		return nil
 	}
-	return x.reply.executed(array(entry))
+	entry := tool.JSON()
+	if tool.Output != nil {
+		x.log.entries = append(x.log.entries, entry)
+	}
+	return x.reply.executed(entry)
 }
 
 // logRun tells the operator what became of a run.

@@ -77,7 +77,7 @@ func (m *memory) keep(x *exchange, clients []*wire.Call) {
 	var entry hiddenMessages
 	size := 0
 	for i := range x.past {
-		for _, raw := range x.past[i].messages(x.without) {
+		for _, raw := range x.past[i].appendTo(nil, x.without) {
 			entry.messages = append(entry.messages, raw)
 			size += len(raw)
 		}

@@ -125,11 +125,11 @@ func (o *original) turn(ctx context.Context) (r *http.Request, done func()) {
 	if vars == nil {
 		return o.r.WithContext(ctx), func() {}
 	}
-	before := o.r.Context()
+	before := *o.r
 	r = o.r.WithContext(context.WithValue(ctx, caddyhttp.VarsCtxKey, vars))
 	*o.r = *r
 	return r, func() {
-		*o.r = *o.r.WithContext(before)
+		*o.r = before
 		maps.Copy(o.vars, vars)
 	}
 }

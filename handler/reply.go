@@ -143,7 +143,7 @@ func (n *whole) fail(e *refusal) error { return e.write(n.w, n.told(e.object()))
 // told adds to an error, if it is an object, what has been run before it: the
 // client has to know what a second request would run again.
 func (n *whole) told(object []byte) []byte {
-	executed := n.x.log.shown(n.x.h.Show)
+	executed := n.x.log.shown()
 	body := bytes.TrimSpace(object)
 	if executed == nil || len(body) == 0 || body[0] != '{' || bytes.IndexByte(body, '"') < 0 || !json.Valid(body) {
 		return object

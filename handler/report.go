@@ -70,9 +70,9 @@ func (x *exchange) tell() {
 		key, caller := x.handle.Keys()
 		rep.session, rep.identity = session.Short(key), session.Short(caller)
 	}
-	if len(x.usage) > 0 {
+	if usage := x.usage.JSON(); usage != nil {
 		// A usage of another form counts as none.
-		_ = json.Unmarshal(x.usage, &rep.tokens)
+		_ = json.Unmarshal(usage, &rep.tokens)
 	}
 	x.h.Metrics.ended(rep)
 	ctx := x.r.Context()

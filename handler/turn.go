@@ -44,8 +44,7 @@ type turn struct {
 	x      *exchange
 	first  bool
 	answer *wire.Answer
-	chunk  *wire.Chunk // what an event is read with
-	kept   int         // bytes of a stream that the answer holds
+	kept   int // bytes of a stream that the answer holds
 
 	ending *time.Timer // cancels the request when the grace is over
 	cancel context.CancelFunc
@@ -57,7 +56,8 @@ type result struct {
 	// answer is what the upstream said; nil if it said nothing that can be
 	// gone on with.
 	answer *wire.Answer
-	// whole is the answer in one piece, nil when it was streamed.
+	// whole is the answer in one piece, nil when it was streamed. The next turn
+	// uses it again.
 	whole *wire.Chunk
 	// header is that of the answer.
 	header http.Header
@@ -85,8 +85,6 @@ func (t *turn) take() result {
 	defer cancel()
 	t.cancel = cancel
 	t.answer = &wire.Answer{}
-	t.chunk = wire.NewChunk()
-	defer t.chunk.Release()
 	c := &capture{turn: t, header: make(http.Header)}
 	body := x.body()
 	begun := time.Now()
@@ -177,7 +175,7 @@ func broken() *refusal {
 // document reads an answer in one piece.
 func (t *turn) document(c *capture, err error) result {
 	body := bytes.TrimPrefix(c.body, []byte("\xef\xbb\xbf"))
-	whole := &wire.Chunk{}
+	whole := t.x.chunk
 	switch {
 	case err != nil:
 		return result{failed: broken()}
@@ -210,15 +208,15 @@ func (t *turn) events(c *capture, p []byte) error {
 // event takes an event of a stream.
 func (t *turn) event(ev *wire.Event) error {
 	a := t.answer
-	if a.Over() || !a.Event(ev, t.chunk) {
+	if a.Over() || !a.Event(ev, t.x.chunk) {
 		return nil
 	}
 	if !a.Over() {
-		if t.kept += t.chunk.Kept(); t.kept > maxAnswer || a.CallCount() > maxCalls {
+		if t.kept += t.x.chunk.Kept(); t.kept > maxAnswer || a.CallCount() > maxCalls {
 			return wire.ErrEventTooLarge
 		}
 		t.x.prepare(a)
-		if err := t.x.reply.chunk(nil, t.chunk, a); err != nil {
+		if err := t.x.reply.chunk(nil, t.x.chunk, a); err != nil {
 			return err
 		}
 	}

@@ -54,53 +54,68 @@ func UnknownTool(name, ours string) string {
 // Program reads the arguments of a call. Only text that says beyond doubt what
 // the model meant is repaired; a part of a program is never run.
 func (c *Call) Program() Program {
-	argument, verbatim, ok := c.argument()
+	a, ok := c.argument()
 	if !ok {
 		return Program{Echo: noArguments, Problem: problemCutOff}
 	}
 	r := reading{tool: c.Name, depth: maxNesting}
-	code, problem := r.text(argument)
-	p := Program{Code: code, Problem: problem}
+	var p Program
+	if a.isJSON {
+		p.Code, p.Problem = r.value([]byte(trimSpace(a.text)))
+	} else {
+		p.Code, p.Problem = r.text(a.text)
+	}
 	switch {
-	case isObject(argument) && json.Valid([]byte(argument)):
-		p.Echo = verbatim
-	case problem != "":
+	case a.isJSON && isObject(a.text):
+		p.Echo = a.verbatim
+	case p.Problem != "":
 		p.Echo = noArguments
 	default:
-		p.Echo = appendQuoted(nil, string(append(appendQuoted([]byte(`{"code":`), code), '}')))
+		p.Echo = appendQuoted(nil, string(append(appendQuoted([]byte(`{"code":`), p.Code), '}')))
 	}
 	return p
 }
 
 // Foreign reads the arguments of a call that is not ours, to send them back.
 func (c *Call) Foreign() Program {
-	argument, verbatim, ok := c.argument()
-	if ok && (c.custom || isObject(argument) && json.Valid([]byte(argument))) {
-		return Program{Echo: verbatim}
+	if a, ok := c.argument(); ok && (c.custom || a.isJSON && isObject(a.text)) {
+		return Program{Echo: a.verbatim}
 	}
 	return Program{Echo: noArguments}
 }
 
-// argument returns the arguments as text, and as a JSON string the way they
-// came. It is false when they are no text.
-func (c *Call) argument() (argument string, verbatim []byte, ok bool) {
+// argument is the arguments of a call.
+type argument struct {
+	text     string
+	verbatim []byte // the text as a JSON string, the way it came
+	isJSON   bool   // the text is a JSON value
+}
+
+// argument returns the arguments. It is false when they are no text.
+func (c *Call) argument() (argument, bool) {
 	if len(c.args) == 0 {
-		return string(c.object), appendQuoted(nil, string(c.object)), true
+		return newArgument(string(c.object), appendQuoted(nil, string(c.object))), true
 	}
-	body := c.args
-	if argument, ok = unquote(quoted(body)); !ok {
-		body, _ = repairString(body)
-		if argument, ok = unquote(quoted(body)); !ok {
-			return "", nil, false
+	body := quoted(c.args)
+	text, ok := unquote(body)
+	if !ok {
+		repaired, _ := repairString(c.args)
+		body = quoted(repaired)
+		if text, ok = unquote(body); !ok {
+			return argument{}, false
 		}
 	}
-	if json.Valid([]byte(argument)) {
-		return argument, quoted(body), true
+	a := newArgument(text, body)
+	if !a.isJSON {
+		if snapshot, ok := lastSnapshot(text, c.pieces()); ok {
+			return newArgument(snapshot, appendQuoted(nil, snapshot)), true
+		}
 	}
-	if snapshot, ok := lastSnapshot(argument, c.pieces()); ok {
-		return snapshot, appendQuoted(nil, snapshot), true
-	}
-	return argument, quoted(body), true
+	return a, true
+}
+
+func newArgument(text string, verbatim []byte) argument {
+	return argument{text: text, verbatim: verbatim, isJSON: json.Valid([]byte(text))}
 }
 
 // isObject says whether a text starts like an object.

@@ -126,7 +126,7 @@ func (c *Call) ended() bool {
 
 // firstByte returns the first byte of s that is no white space, 1 for none.
 func firstByte(s string) byte {
-	if s = strings.TrimLeft(s, " \t\r\n"); s == "" {
+	if s = strings.TrimLeft(s, space); s == "" {
 		return 1
 	}
 	return s[0]

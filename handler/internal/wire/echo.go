@@ -19,6 +19,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -87,6 +88,35 @@ func ToolMessage(c *Call, content string) []byte {
 	dst := append(appendQuoted([]byte(`{"role":"tool","tool_call_id":`), c.ID), `,"name":`...)
 	dst = append(appendQuoted(dst, c.echoed), `,"content":`...)
 	return append(appendQuoted(dst, content), '}')
+}
+
+// ExecutedTool is an element of executed_tools, in the shape that Groq's SDKs
+// know: https://console.groq.com/docs/api-reference#chat-create
+type ExecutedTool struct {
+	Index int
+	// Name is that of our tool.
+	Name string
+	// Arguments are those of its Program, a JSON string.
+	Arguments []byte
+	// Output is the result for the model, nil before there is one.
+	Output *string
+	// Results is the array code_results in JSON, nil for none.
+	Results []byte
+}
+
+// JSON returns the element.
+func (e *ExecutedTool) JSON() []byte {
+	dst := strconv.AppendInt([]byte(`{"index":`), int64(e.Index), 10)
+	dst = append(dst, `,"type":"python","name":`...)
+	dst = append(appendQuoted(dst, e.Name), `,"arguments":`...)
+	dst = append(dst, e.Arguments...)
+	if e.Output != nil {
+		dst = appendQuoted(append(dst, `,"output":`...), *e.Output)
+	}
+	if e.Results != nil {
+		dst = append(append(dst, `,"code_results":`...), e.Results...)
+	}
+	return validJSON(append(dst, '}'))
 }
 
 // validJSON mends what an upstream got wrong in strings that are sent back:

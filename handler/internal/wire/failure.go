@@ -92,14 +92,14 @@ func ErrorIn(body []byte) ([]byte, bool) {
 		}
 	}
 	var told, detail, failure []byte
-	for _, m := range membersOf(v) {
-		switch value := m.value.of(v); {
+	for name, value := range membersOf(v) {
+		switch {
 		case isEmpty(value):
-		case m.is(v, "error"):
+		case named(name, "error"):
 			failure = value
-		case m.is(v, "message"):
+		case named(name, "message"):
 			told = value
-		case m.is(v, "detail"), m.is(v, "errors"):
+		case named(name, "detail"), named(name, "errors"):
 			detail = value
 		}
 	}

@@ -16,7 +16,6 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,14 +54,19 @@ func (m member) raw(data []byte) []byte { return data[m.name.start:m.value.end] 
 
 // is says whether the member has the given name, however it was escaped.
 func (m member) is(data []byte, name string) bool {
-	raw := data[m.name.start+1 : m.name.end-1]
+	return named(m.name.of(data), name)
+}
+
+// named says whether a string in quotes is name, however it was escaped.
+func named(quoted []byte, name string) bool {
+	raw := quoted[1 : len(quoted)-1]
 	if len(raw) == len(name) {
 		return string(raw) == name
 	}
 	if len(raw) < len(name) || bytes.IndexByte(raw, '\\') < 0 {
 		return false
 	}
-	s, ok := unquote(m.name.of(data))
+	s, ok := unquote(quoted)
 	return ok && s == name
 }
 
@@ -93,7 +97,11 @@ func (t *text) scanMembers(list []member, s *scanner) ([]member, bool) {
 		if !s.value(f.first) {
 			return list, false
 		}
-		end := f.start + 1 + nameLength(t.data[f.start+1:])
+		n := len(f.key)
+		if f.key == nil {
+			n = nameLength(t.data[f.start+1:])
+		}
+		end := f.start + 1 + n
 		list = append(list, member{name: span{f.start, end + 1}, value: span{f.value, s.offset()}})
 	}
 }
@@ -154,15 +162,27 @@ func unquote(v []byte) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	if bytes.IndexByte(body, '\\') < 0 {
-		return string(bytes.ToValidUTF8(body, []byte("\uFFFD"))), true
+	if bytes.IndexByte(body, '\\') >= 0 {
+		if slices.ContainsFunc(body, isControl) {
+			return "", false
+		}
+		if body, ok = unescape(make([]byte, 0, len(body)), body); !ok {
+			return "", false
+		}
 	}
-	var s string
-	if json.Unmarshal(v, &s) != nil {
-		return "", false
+	if !utf8.Valid(body) {
+		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	}
-	return s, true
+	return string(body), true
 }
+
+// space is what may stand between the tokens of JSON.
+const space = " \t\r\n"
+
+func trimSpace(s string) string { return strings.Trim(s, space) }
+
+// isControl says whether a byte may not stand in a JSON string.
+func isControl(c byte) bool { return c < ' ' }
 
 // contains says whether a name in quotes is one of names.
 func contains(names []string, quoted []byte) bool {

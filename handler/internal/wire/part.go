@@ -14,7 +14,10 @@
 
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 // part is a JSON value that may come in pieces: a member of the assistant's
 // message, or what lies in it.
@@ -138,9 +141,8 @@ const textPart = `[{"type":"text","text":`
 // extend gives an object the members of another one.
 func (f *part) extend(v []byte, m manner) {
 	f.open()
-	for _, x := range membersOf(v) {
-		name := x.name.of(v)
-		f.members.member(name).add(x.value.of(v), m.below(name, m.pieces))
+	for name, value := range membersOf(v) {
+		f.members.member(name).add(value, m.below(name, m.pieces))
 	}
 }
 
@@ -150,20 +152,28 @@ func (f *part) open() {
 		return
 	}
 	f.members = parts{}
-	for _, x := range membersOf(f.value) {
-		f.members.member(x.name.of(f.value)).set(x.value.of(f.value))
+	for name, value := range membersOf(f.value) {
+		f.members.member(name).set(value)
 	}
 }
 
-// membersOf returns the members of an object, none for what is none.
-func membersOf(v []byte) []member {
-	var t text
-	t.reset(v)
-	list, ok := t.members(nil, 0)
-	if !ok {
-		return nil
+// membersOf returns the names, quotes included, and values of the members of
+// an object, none for what is none.
+func membersOf(v []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		var t text
+		t.reset(v)
+		var few [8]member
+		list, ok := t.members(few[:0], 0)
+		if !ok {
+			return
+		}
+		for _, m := range list {
+			if !yield(m.name.of(v), m.value.of(v)) {
+				return
+			}
+		}
 	}
-	return list
 }
 
 // elementsOf returns the elements of an array, none for what is none.

@@ -31,7 +31,7 @@ type reading struct {
 
 // text interprets arguments that came as a string.
 func (r reading) text(s string) (code, problem string) {
-	trimmed := strings.Trim(s, " \t\r\n")
+	trimmed := trimSpace(s)
 	if trimmed == "" {
 		return "", problemNoCode
 	}
@@ -85,19 +85,19 @@ func (r reading) object(v []byte) (code, problem string) {
 		return "", problemAmbiguous
 	case !isPython(fields.string("language")):
 		return "", problemLanguage
-	case fields["code"] != nil:
-		return r.code(fields["code"])
+	case fields.get("code") != nil:
+		return r.code(fields.get("code"))
 	}
 	if name := fields.string("name"); name == "" || bareName(name) == bareName(r.tool) {
 		for _, wrapper := range []string{"arguments", "parameters"} {
-			if raw := fields[wrapper]; raw != nil && (raw[0] == '{' || raw[0] == '"') {
+			if raw := fields.get(wrapper); raw != nil && (raw[0] == '{' || raw[0] == '"') {
 				return r.value(raw)
 			}
 		}
 	}
 	var found []byte
 	for _, name := range synonyms {
-		if raw := fields[name]; raw != nil && raw[0] == '"' {
+		if raw := fields.get(name); raw != nil && raw[0] == '"' {
 			if found != nil {
 				return "", problemAmbiguous
 			}
@@ -110,29 +110,36 @@ func (r reading) object(v []byte) (code, problem string) {
 	return r.code(found)
 }
 
-// fields are the members of an object that are not null.
-type fields map[string][]byte
+// fieldNames are the members of arguments that are looked at.
+var fieldNames = [...]string{"code", "language", "name", "arguments", "parameters", "input", "script", "python", "source", "cmd"}
+
+// fields are the values of those members that are not null, by their place in
+// fieldNames.
+type fields [len(fieldNames)][]byte
+
+// get returns the value of a member, nil when it is absent.
+func (f *fields) get(name string) []byte {
+	return f[slices.Index(fieldNames[:], name)]
+}
 
 // string returns the text of a member, "" when it is none.
-func (f fields) string(name string) string {
-	s, _ := unquote(f[name])
+func (f *fields) string(name string) string {
+	s, _ := unquote(f.get(name))
 	return s
 }
 
 // arguments returns the members of an object. It is false when one that is
 // looked at is there twice and not the same: parsers differ in which they take.
-func arguments(v []byte) (fields, bool) {
-	f := fields{}
-	for _, m := range membersOf(v) {
-		name, _ := unquote(m.name.of(v))
-		value := m.value.of(v)
-		if isNull(value) {
+func arguments(v []byte) (f fields, ok bool) {
+	for quoted, value := range membersOf(v) {
+		i := slices.IndexFunc(fieldNames[:], func(name string) bool { return named(quoted, name) })
+		if i < 0 || isNull(value) {
 			continue
 		}
-		if have := f[name]; have != nil && string(have) != string(value) {
-			return nil, false
+		if have := f[i]; have != nil && string(have) != string(value) {
+			return f, false
 		}
-		f[name] = value
+		f[i] = value
 	}
 	return f, true
 }
@@ -146,7 +153,7 @@ func (r reading) code(raw []byte) (code, problem string) {
 	if !ok {
 		return "", problemNoCode
 	}
-	if nested := strings.Trim(s, " \t\r\n"); isObject(nested) && json.Valid([]byte(nested)) {
+	if nested := trimSpace(s); isObject(nested) && json.Valid([]byte(nested)) {
 		// A program may be an object too; one with a program in it is a call.
 		if f, ok := arguments([]byte(nested)); !ok || f.string("code") != "" {
 			return r.value([]byte(nested))

@@ -291,8 +291,10 @@ func (s *Stream) flushCalls(a *Answer) {
 	}
 }
 
-// Executed writes what became of code, an array of executed_tools.
-func (s *Stream) Executed(tools []byte) { s.delta("executed_tools", tools) }
+// Executed writes what became of code, one of executed_tools.
+func (s *Stream) Executed(tool []byte) {
+	s.delta("executed_tools", append(append([]byte{'['}, tool...), ']'))
+}
 
 // Finish ends the stream after the turn of a. usage is nil when there is none.
 func (s *Stream) Finish(a *Answer, reason string, usage []byte) {

@@ -161,7 +161,7 @@ func TestHiddenTurnsLeaveOnlyTheirText(t *testing.T) {
 	a := hear(chunkOf(`{"role":"assistant","content":"a"}`, "null") + calling(piece("0", "x", "run_python", program("1"))) + chunkOf(`{"content":"b"}`, `"tool_calls"`) +
 		"data: {\"id\":\"cc-1\",\"choices\":[],\"usage\":{\"total_tokens\":1}}\n\n" + streamEnd)
 	s.Hide(a)
-	s.Executed([]byte(`[{"index":0}]`))
+	s.Executed([]byte(`{"index":0}`))
 	out = append(out, s.Take()...)
 	a = hear(strings.ReplaceAll(chunkOf(`{"role":"assistant","content":"c"}`, "null")+chunkOf(`{}`, `"stop"`)+streamEnd, "cc-1", "cc-2"))
 	s.Finish(a, "stop", []byte(`{"total_tokens":3}`))

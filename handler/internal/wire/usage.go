@@ -20,46 +20,56 @@ import (
 	"strconv"
 )
 
-// SumUsage adds the usage of several turns, member by member and with those
-// that are objects added likewise. Members that are no numbers are those of
-// the last turn. A usage of one turn stays as it came; nil is none, and what is
-// no object says nothing.
-func SumUsage(total, turn []byte) []byte {
+// Usage is the sum of the usage of several turns, member by member and with
+// those that are objects added likewise. Members that are no numbers are those
+// of the last turn. The zero value is the sum of none.
+type Usage struct{ sum part }
+
+// Add adds the usage of a turn. What is no object, or has nothing in it, says
+// nothing.
+func (u *Usage) Add(turn []byte) {
 	switch {
 	case !isObject(string(turn)) || isEmpty(turn):
-		return total
-	case !isObject(string(total)):
-		return bytes.Clone(turn)
+	case u.sum.kind == 0:
+		u.sum.set(turn)
+	default:
+		u.sum.addUp(turn, maxDepth)
 	}
-	return sumObjects(total, turn, maxDepth)
 }
 
-func sumObjects(total, turn []byte, depth int) []byte {
-	sum := part{kind: '{', value: total}
-	sum.open()
-	for _, m := range membersOf(turn) {
-		value := m.value.of(turn)
-		have := sum.members.member(m.name.of(turn))
+// JSON returns the sum, nil when there is none. That of one turn is as it came.
+func (u *Usage) JSON() []byte {
+	if u.sum.kind == 0 {
+		return nil
+	}
+	return u.sum.appendValue(nil)
+}
+
+// addUp adds an object to one. Deeper than depth, later values replace others.
+func (f *part) addUp(object []byte, depth int) {
+	f.open()
+	for name, value := range membersOf(object) {
+		have := f.members.member(name)
 		switch {
 		case have.kind == '{' && value[0] == '{' && depth > 0:
-			have.set(sumObjects(have.value, value, depth-1))
+			have.addUp(value, depth-1)
 		case isNumber(have.kind) && isNumber(value[0]):
-			have.set(addNumbers(have.value, value))
+			var sum [24]byte
+			have.set(addNumbers(sum[:0], have.value, value))
 		case have.kind == 0 || !isNull(value):
 			have.set(value)
 		}
 	}
-	return sum.appendValue(nil)
 }
 
 func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
 
-// addNumbers adds two JSON numbers. Those that are no integers, such as costs,
+// addNumbers appends the sum of two JSON numbers to dst. Those that are no integers, such as costs,
 // are added as decimals, so that 0.1 and 0.2 make 0.3.
-func addNumbers(a, b []byte) []byte {
+func addNumbers(dst, a, b []byte) []byte {
 	if x, ok := count(a); ok {
 		if y, ok := count(b); ok {
-			return strconv.AppendInt(nil, x+y, 10)
+			return strconv.AppendInt(dst, x+y, 10)
 		}
 	}
 	if huge(a) || huge(b) {

@@ -34,9 +34,18 @@ func TestUsageIsSummedOverTurns(t *testing.T) {
 		{"exponents that would be slow", `{"n":1}`, `{"n":1E-9000000}`, `{"n":1E-9000000}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := string(SumUsage([]byte(c.total), []byte(c.turn))); got != c.want {
+			if got := string(sumOf(c.total, c.turn)); got != c.want {
 				t.Errorf("sum %s, want %s", got, c.want)
 			}
 		})
 	}
+}
+
+// sumOf returns the sum of the usage of turns.
+func sumOf(turns ...string) []byte {
+	var u Usage
+	for _, turn := range turns {
+		u.Add([]byte(turn))
+	}
+	return u.JSON()
 }
