@@ -163,3 +163,48 @@ func slowly(texts ...string) reply {
 		return sendEvent(w, "[DONE]")
 	}
 }
+
+func TestAProgramIsToldOfWhileItRuns(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(runs("sleep 5s"), says("done"))
+		w := f.post(ask(map[string]any{"stream": true}))
+		w.says(t, "stop", "done")
+		told := w.telling(`"executed_tools"`)
+		if len(told) != 2 || told[0].after > 50*time.Millisecond || told[1].after < 5*time.Second || told[1].after > 5*time.Second+50*time.Millisecond {
+			t.Errorf("told of the program in %v", told)
+		}
+	})
+}
+
+func TestProgramsThatAreDoneAtOnceShareAWrite(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(runs("say 1"), runs("say 2"), after(time.Second, says("done")))
+		w := f.post(ask(map[string]any{"stream": true}))
+		w.says(t, "stop", "done")
+		told := w.telling(`"executed_tools"`)
+		if len(told) != 1 || count(told[0].text, `"executed_tools"`) != 4 || told[0].after > 50*time.Millisecond {
+			t.Errorf("told of the programs in %v", told)
+		}
+	})
+}
+
+func TestAPictureDoesNotWait(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(runs("say "+strings.Repeat("x", 5000)), says("done"))
+		w := f.post(ask(map[string]any{"stream": true}))
+		w.says(t, "stop", "done")
+		if told := w.telling(`"output"`); len(told) != 1 || strings.Contains(told[0].text, "[DONE]") {
+			t.Errorf("told of the output in %v", told)
+		}
+	})
+}
+
+// telling returns the writes that have a text.
+func (w *response) telling(text string) (list []written) {
+	for _, one := range w.writes {
+		if strings.Contains(one.text, text) {
+			list = append(list, one)
+		}
+	}
+	return list
+}

@@ -34,6 +34,8 @@ type Metrics struct {
 	wait       prometheus.Histogram
 	output     prometheus.Counter
 	tokens     *prometheus.CounterVec
+	prompt     prometheus.Counter // of tokens
+	completion prometheus.Counter
 	failures   *prometheus.CounterVec
 	keepalives prometheus.Counter
 	retries    *prometheus.CounterVec
@@ -67,6 +69,7 @@ func NewMetrics() *Metrics {
 		keepalives: prometheus.NewCounter(counter("keepalives_total", "Comment lines that kept silent streams alive.")),
 		retries:    prometheus.NewCounterVec(counter("retries_total", "Turns that were sent to the upstream again, by reason."), []string{"reason"}),
 	}
+	m.prompt, m.completion = m.tokens.WithLabelValues("prompt"), m.tokens.WithLabelValues("completion")
 	m.begin()
 	return m
 }
@@ -153,6 +156,6 @@ func (m *Metrics) ended(r *report) {
 	if r.turns > 0 {
 		m.turns.Observe(float64(r.turns))
 	}
-	m.tokens.WithLabelValues("prompt").Add(r.tokens.Prompt)
-	m.tokens.WithLabelValues("completion").Add(r.tokens.Completion)
+	m.prompt.Add(r.prompt)
+	m.completion.Add(r.completion)
 }

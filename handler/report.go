@@ -15,7 +15,6 @@
 package handler
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -54,13 +53,8 @@ type report struct {
 	executions  int
 	modelTime   time.Duration
 	sandboxTime time.Duration
-	tokens      tokens
-}
-
-// tokens are those of all turns.
-type tokens struct {
-	Prompt     float64 `json:"prompt_tokens"`
-	Completion float64 `json:"completion_tokens"`
+	// Tokens of all turns, as the upstream counts them.
+	prompt, completion float64
 }
 
 // tell reports the request: in the access log, in placeholders and in metrics.
@@ -70,10 +64,7 @@ func (x *exchange) tell() {
 		key, caller := x.handle.Keys()
 		rep.session, rep.identity = session.Short(key), session.Short(caller)
 	}
-	if usage := x.usage.JSON(); usage != nil {
-		// A usage of another form counts as none.
-		_ = json.Unmarshal(usage, &rep.tokens)
-	}
+	rep.prompt, rep.completion = x.usage.Number("prompt_tokens"), x.usage.Number("completion_tokens")
 	x.h.Metrics.ended(rep)
 	ctx := x.r.Context()
 	if fields, ok := ctx.Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {

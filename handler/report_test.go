@@ -104,3 +104,10 @@ func TestPlaceholdersReportTheRequest(t *testing.T) {
 		}
 	})
 }
+
+func TestNegativeTokensAreNotCounted(t *testing.T) {
+	inBubble(t, func(c *handler.Config, _ *session.Limits) { c.Metrics = handler.NewMetrics() }, func(f *fixture) {
+		f.upstream.then(turn{text: "done", usage: `{"prompt_tokens":-1,"completion_tokens":-2}`}.reply())
+		f.post(ask(nil)).says(t, "stop", "done")
+	})
+}

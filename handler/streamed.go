@@ -31,13 +31,21 @@ type streamed struct {
 	stream wire.Stream
 	sent   bool // the header is, or will be with the next flush
 
-	mu    sync.Mutex  // guards w and what follows: comments are written by a timer
-	wrote bool        // the header has gone out
-	last  time.Time   // of the last write
-	err   error       // of the first write that failed
-	beat  *time.Timer // nil before the header
-	over  bool
+	mu      sync.Mutex  // guards w and what follows: a timer writes too
+	wrote   bool        // the header has gone out
+	last    time.Time   // of the last write
+	err     error       // of the first write that failed
+	beat    *time.Timer // nil before the header
+	waiting []byte      // what goes out with the next write, or soon
+	over    bool
 }
+
+// soon is how long what tells of code waits for more that can go out with it. A
+// program that is done at once, and the start of the next one, are one write.
+const soon = 5 * time.Millisecond
+
+// maxWaiting is the size of what may wait in bytes: pictures are not copied.
+const maxWaiting = 4 << 10
 
 func newStreamed(x *exchange) *streamed {
 	s := &streamed{
@@ -86,7 +94,22 @@ func (s *streamed) hide(a *wire.Answer) { s.stream.Hide(a) }
 
 func (s *streamed) executed(tool []byte) error {
 	s.stream.Executed(tool)
-	return s.flush()
+	return s.flushSoon()
+}
+
+// flushSoon sends what there is with the next write, or soon.
+func (s *streamed) flushSoon() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.stream.Take()
+	if s.beat == nil || len(s.waiting)+len(out) > maxWaiting {
+		return s.write(out)
+	}
+	if len(s.waiting) == 0 {
+		s.beat.Reset(soon)
+	}
+	s.waiting = append(s.waiting, out...)
+	return s.err
 }
 
 func (s *streamed) finish(res result, o wire.Outcome) error {
@@ -95,7 +118,11 @@ func (s *streamed) finish(res result, o wire.Outcome) error {
 	}
 	s.x.answered = &answered{}
 	s.stream.Finish(res.answer, o.Finish, o.Usage)
-	return s.flush()
+	// The server flushes when the handlers have returned: with the end of the
+	// body, in one write.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.send(s.stream.Take())
 }
 
 func (s *streamed) refuse(r *response, _ bool) error { return s.failure(errorObject(r)) }
@@ -121,7 +148,7 @@ func (s *streamed) flush() error {
 	if out := s.stream.Take(); len(out) > 0 || s.sent && !s.wrote {
 		return s.write(out)
 	}
-	return s.err
+	return s.err // what waits may wait on
 }
 
 func (s *streamed) failed() error {
@@ -141,15 +168,24 @@ func (s *streamed) close() {
 	s.stream.Release()
 }
 
-// write sends whole events, and only those, so that a comment always stands
-// between two.
-func (s *streamed) write(p []byte) error {
+// send writes whole events, and only those, so that a comment always stands
+// between two. What waits goes first.
+func (s *streamed) send(p []byte) error {
+	if len(s.waiting) > 0 {
+		p = append(s.waiting, p...)
+		s.waiting = s.waiting[:0]
+	}
 	if s.err != nil {
 		return s.err
 	}
 	s.wrote, s.last = true, time.Now()
-	if _, err := s.w.Write(p); err != nil {
-		s.err = err
+	_, s.err = s.w.Write(p)
+	return s.err
+}
+
+// write sends events at once.
+func (s *streamed) write(p []byte) error {
+	if err := s.send(p); err != nil {
 		return err
 	}
 	if err := s.rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -162,8 +198,8 @@ func (s *streamed) write(p []byte) error {
 // for the end of an event. https://github.com/theopenco/llmgateway/pull/2334
 var keepAlive = []byte(": keep-alive\n")
 
-// tick writes a comment if the stream has been silent for so long that somebody
-// could take it for dead, and looks again later.
+// tick writes what waits, or a comment if the stream has been silent for so long
+// that somebody could take it for dead, and looks again later.
 func (s *streamed) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,6 +207,11 @@ func (s *streamed) tick() {
 		return
 	}
 	every := s.x.h.Keepalive
+	if len(s.waiting) > 0 {
+		_ = s.write(nil) // kept in err
+		s.beat.Reset(every)
+		return
+	}
 	if left := every - time.Since(s.last); left > 0 {
 		s.beat.Reset(left)
 		return

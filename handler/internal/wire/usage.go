@@ -37,6 +37,25 @@ func (u *Usage) Add(turn []byte) {
 	}
 }
 
+// Number returns a number of the sum, 0 when there is none of that name, or
+// none that can be counted.
+func (u *Usage) Number(name string) float64 {
+	var value []byte
+	if p := u.sum.members.get(name); p != nil {
+		value = p.value
+	}
+	for quoted, v := range membersOf(u.sum.value) {
+		if u.sum.members == nil && named(quoted, name) {
+			value = v
+		}
+	}
+	n, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || !(n >= 0) {
+		return 0
+	}
+	return n
+}
+
 // JSON returns the sum, nil when there is none. That of one turn is as it came.
 func (u *Usage) JSON() []byte {
 	if u.sum.kind == 0 {

@@ -49,3 +49,22 @@ func sumOf(turns ...string) []byte {
 	}
 	return u.JSON()
 }
+
+func TestOnlyCountsAreNumbersOfAUsage(t *testing.T) {
+	for value, want := range map[string]float64{`12`: 12, `1.5`: 1.5, `-3`: 0, `"7"`: 0, `null`: 0, `1e999`: 0, `{}`: 0, `7,"n":8`: 8} {
+		var u Usage
+		u.Add([]byte(`{"n":` + value + `}`))
+		if got := u.Number("n"); got != want {
+			t.Errorf("%s is %v, want %v", value, got, want)
+		}
+	}
+	var u Usage
+	if u.Number("n") != 0 {
+		t.Error("a sum of nothing has numbers")
+	}
+	u.Add([]byte(`{"n":1}`))
+	u.Add([]byte(`{"n":2,"m":-1}`))
+	if u.Number("n") != 3 || u.Number("m") != 0 {
+		t.Errorf("n is %v, m is %v in %s", u.Number("n"), u.Number("m"), u.JSON())
+	}
+}
