@@ -24,14 +24,16 @@ import (
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
-// admit decides what becomes of a request, before anything is sent anywhere:
-// it is refused, or carried out (run), or passed on without the tool. A
-// request that does not ask for the tool is never refused.
+// wants says whether a request asks for the tool, or is to be offered it.
+func (h *Handler) wants(req *wire.Request) bool {
+	return req.HasTool || h.Offer == OfferAlways && h.offerable(req)
+}
+
+// admit decides what becomes of a request that wants the tool, before anything
+// is sent anywhere: it is refused, or carried out (run), or passed on without
+// the tool. A request that does not ask for the tool is never refused.
 func (x *exchange) admit() (refused *refusal, run bool) {
 	asked := x.req.HasTool
-	if !asked && (x.h.Offer != OfferAlways || !x.offerable()) {
-		return nil, false
-	}
 	if refused = x.fault(); refused == nil {
 		refused = x.place()
 	}
@@ -48,9 +50,9 @@ func (x *exchange) admit() (refused *refusal, run bool) {
 
 // offerable says whether a request that did not ask for the tool can be given
 // it without changing what its answer is to be.
-func (x *exchange) offerable() bool {
-	return x.req.HasMessages() && x.req.Duplicate == "" && !x.req.FormattedResponse() && !x.req.ManyChoices() &&
-		!x.req.LegacyFunctions() && x.req.Choice(x.h.ToolName) != wire.ChoiceNone
+func (h *Handler) offerable(req *wire.Request) bool {
+	return req.HasMessages() && req.Duplicate == "" && !req.FormattedResponse() && !req.ManyChoices() &&
+		!req.LegacyFunctions() && req.Choice(h.ToolName) != wire.ChoiceNone
 }
 
 // fault returns what is wrong with a request that has the tool.

@@ -115,6 +115,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		setBody(r, body.Segments(), r.ContentLength)
 		return next.ServeHTTP(w, r)
 	}
+	if !h.wants(req) {
+		return h.pass(w, r, next, req)
+	}
 	x := &exchange{h: h, w: w, r: r, next: next, req: req}
 	switch refusal, run := x.admit(); {
 	case refusal != nil:
