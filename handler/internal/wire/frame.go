@@ -96,12 +96,12 @@ func (c *Chunk) again(data []byte) bool {
 			return false
 		}
 		at += len(fixed)
-		n, ok := closingQuote(data[at:])
-		if !ok {
+		end := closingQuote(data, at)
+		if end < 0 {
 			return false
 		}
-		holes[i] = span{at, at + n}
-		at += n
+		holes[i] = span{at, end}
+		at = end
 	}
 	if !bytes.Equal(data[at:], f.part(len(f.holes))) {
 		return false
@@ -135,23 +135,5 @@ func (s *span) shift(from, by int) {
 	}
 	if s.end > from {
 		s.end += by
-	}
-}
-
-// closingQuote returns the length of what stands before the closing quote of a
-// string, as the scanner finds it.
-func closingQuote(raw []byte) (int, bool) {
-	for n := 0; ; n++ {
-		i := bytes.IndexByte(raw[n:], '"')
-		if i < 0 {
-			return 0, false
-		}
-		j := n + i
-		for j > n && raw[j-1] == '\\' {
-			j--
-		}
-		if n += i; (n-j)&1 == 0 {
-			return n, true
-		}
 	}
 }

@@ -48,8 +48,8 @@ func chatBody(messages []any, tool string) []byte {
 	return body
 }
 
-func textMessages(size int) []any {
-	r := rand.New(rand.NewPCG(1, 2))
+func textMessages(size int, seed uint64) []any {
+	r := rand.New(rand.NewPCG(seed, 2))
 	words := strings.Fields("the model answers a question about data with code and says what it found in short sentences")
 	var list []any
 	for n, i := 0, 0; n < size; i++ {
@@ -67,7 +67,7 @@ func textMessages(size int) []any {
 }
 
 func imageMessages(size int) []any {
-	list := textMessages(100 << 10)
+	list := textMessages(100<<10, 1)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5 {
 		raw := make([]byte, size/5*3/4)
@@ -81,12 +81,14 @@ func imageMessages(size int) []any {
 	return list
 }
 
-func codeMessages(size int) []any {
+func codeMessages(size int, seed uint64) []any {
+	r := rand.New(rand.NewPCG(seed, 6))
+	name := func() string { return "a_name_of_some_column_of_the_table"[:4+r.IntN(30)] }
 	var list []any
 	for n, i := 0, 0; n < size; i++ {
 		var b strings.Builder
-		for j := 0; b.Len() < 20000; j++ {
-			fmt.Fprintf(&b, "    row[\"column_number_%d\"] = get_the_number(\"value_%d_of_the_column\")\n", j%1000, j%100)
+		for b.Len() < min(20_000, size-n) {
+			fmt.Fprintf(&b, "    row[\"%s\"] = get_the_number(\"%s\")\n", name(), name())
 		}
 		n += b.Len() + b.Len()/8
 		list = append(list, map[string]string{"role": "user", "content": b.String()})
@@ -109,10 +111,10 @@ func measure(name string, messages func() []any) measuredBody {
 }
 
 var measured = []measuredBody{
-	measure("1KB", func() []any { return textMessages(600) }),
-	measure("100KB", func() []any { return textMessages(100 << 10) }),
+	measure("1KB", func() []any { return textMessages(600, 1) }),
+	measure("100KB", func() []any { return textMessages(100<<10, 1) }),
 	measure("5MBimage", func() []any { return imageMessages(5 << 20) }),
-	measure("5MBcode", func() []any { return codeMessages(5 << 20) }),
+	measure("5MBcode", func() []any { return codeMessages(5<<20, 1) }),
 }
 
 // split returns a body in blocks of a size.
@@ -163,6 +165,32 @@ func benchmarkScan(b *testing.B, body *Body) {
 		if r, ok := Scan(body); !ok || r.HasTool {
 			b.Fatal("the scan is wrong")
 		}
+	}
+}
+
+// BenchmarkScanOfMany scans texts in turn that differ, so that the processor
+// cannot know them by heart, as it does a text of 100 KB after some rounds.
+func BenchmarkScanOfMany(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		body func(i int) []byte
+	}{
+		{"prose", func(i int) []byte { return chatBody(textMessages(100<<10, uint64(i)), "web_search") }},
+		{"code", func(i int) []byte { return chatBody(codeMessages(100<<10, uint64(i)), "web_search") }},
+	} {
+		b.Run("by=wire/body=100KB"+c.name, func(b *testing.B) {
+			var bodies [16]*Body
+			for i := range bodies {
+				bodies[i] = NewBody(c.body(i))
+			}
+			b.SetBytes(bodies[0].Len())
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if r, ok := Scan(bodies[i%len(bodies)]); !ok || r.HasTool {
+					b.Fatal("the scan is wrong")
+				}
+			}
+		})
 	}
 }
 

@@ -14,8 +14,6 @@
 
 package wire
 
-import "bytes"
-
 // scanner reads the structure of a JSON text that lies in blocks. It checks
 // the grammar of everything but the inside of strings, which it jumps over:
 // a string with a bad escape or a raw control character is one all the same.
@@ -85,28 +83,15 @@ func (s *scanner) token() byte {
 	}
 }
 
-// str consumes the rest of a string whose opening quote has been consumed. It
-// jumps from quote to quote: bytes.IndexByte is many times faster than any loop
-// over the bytes, and most strings have no escaped quote.
+// str consumes the rest of a string whose opening quote has been consumed.
 func (s *scanner) str() bool {
-	rest := s.buf[s.pos:]
 	for {
-		i := bytes.IndexByte(rest, '"')
-		if i < 0 {
-			if !s.strAcross(rest) {
-				return false
-			}
-			rest = s.buf[s.pos:]
-			continue
-		}
-		j := i
-		for j > 0 && rest[j-1] == '\\' {
-			j--
-		}
-		rest = rest[i+1:]
-		if (i-j)&1 == 0 {
-			s.pos = len(s.buf) - len(rest)
+		if i := closingQuote(s.buf, s.pos); i >= 0 {
+			s.pos = i + 1
 			return true
+		}
+		if !s.strAcross(s.buf[s.pos:]) {
+			return false
 		}
 	}
 }
