@@ -55,6 +55,7 @@ fuzz:
 .PHONY: bench
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+	go test -C handler/internal/wire/peers -run '^$$' -bench . -benchmem .
 	go run -C bench . ci
 
 .PHONY: bench-table

@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire/bodies"
 )
 
 // rewritten returns a turn of a request as text.
@@ -252,18 +254,18 @@ func TestTurnEditsMessagesInTheMiddle(t *testing.T) {
 
 func TestTurnCopiesNoHistory(t *testing.T) {
 	appended := [][]byte{[]byte(`{"role":"assistant"}`), []byte(`{"role":"tool"}`)}
-	for _, m := range measured {
-		r, _ := Scan(NewBody(m.tool()))
+	for _, m := range bodies.Measured {
+		r, _ := Scan(NewBody(m.WithTool()))
 		e := r.Rewrite(RewriteOptions{Name: "run_python"})
 		for _, choice := range []TurnChoice{AsAsked, Unforced} {
 			turn := func() { e.Turn(Turn{Appended: appended, Choice: choice}) }
 			if n := testing.AllocsPerRun(10, turn); n > 1 {
-				t.Errorf("%s: a turn allocates %v times, want once for its list", m.name, n)
+				t.Errorf("%s: a turn allocates %v times, want once for its list", m.Name, n)
 			}
 		}
 		s := e.Turn(Turn{Appended: appended})
 		if &s.list[0][0] != &r.body.blocks[0][0] || len(s.list) > fewSegments {
-			t.Errorf("%s: a turn is no list of the client's own bytes", m.name)
+			t.Errorf("%s: a turn is no list of the client's own bytes", m.Name)
 		}
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire/bodies"
 )
 
 // follow scans a body that can be followed.
@@ -339,11 +341,11 @@ func manyNames(n int) string {
 }
 
 func TestScanAllocatesTheRequestOnly(t *testing.T) {
-	for _, m := range measured {
-		for _, data := range [][]byte{m.plain(), m.tool()} {
+	for _, m := range bodies.Measured {
+		for _, data := range [][]byte{m.Plain(), m.WithTool()} {
 			for _, body := range []*Body{NewBody(data), split(data, 32<<10)} {
 				if n := testing.AllocsPerRun(10, func() { Scan(body) }); n > 1 {
-					t.Errorf("%s: the scan allocates %v times", m.name, n)
+					t.Errorf("%s: the scan allocates %v times", m.Name, n)
 				}
 			}
 		}
