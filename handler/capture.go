@@ -152,7 +152,7 @@ func (c *capture) FlushError() error {
 			if err := c.turn.x.reply.begin(c.header); err != nil {
 				return err
 			}
-			return c.turn.x.reply.flush()
+			return c.turn.x.reply.flushSoon()
 		}
 	case events, document, refused: // sent when there is something to send
 	}

@@ -51,6 +51,8 @@ type reply interface {
 	fail(e *refusal) error
 	// flush sends what there is.
 	flush() error
+	// flushSoon does so in a moment, unless more comes to be sent with it.
+	flushSoon() error
 	// failed returns why the client cannot be written to.
 	failed() error
 	// close waits for what the reply has running.
@@ -106,6 +108,7 @@ func (*whole) begun() bool                                        { return false
 func (*whole) chunk(http.Header, *wire.Chunk, *wire.Answer) error { return nil }
 func (*whole) executed([]byte) error                              { return nil }
 func (*whole) flush() error                                       { return nil }
+func (*whole) flushSoon() error                                   { return nil }
 func (*whole) failed() error                                      { return nil }
 func (*whole) close()                                             {}
 func (n *whole) hide(a *wire.Answer)                              { n.completion.Hide(a) }

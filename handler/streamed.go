@@ -36,12 +36,13 @@ type streamed struct {
 	last    time.Time   // of the last write
 	err     error       // of the first write that failed
 	beat    *time.Timer // nil before the header
-	waiting []byte      // what goes out with the next write, or soon
+	waiting []byte      // what goes out with the next write
+	due     bool        // there is something to send soon, if only the header
 	over    bool
 }
 
-// soon is how long what tells of code waits for more that can go out with it. A
-// program that is done at once, and the start of the next one, are one write.
+// soon is how long the header, and what tells of code, waits for more that can go
+// out with it. A program that is done at once, and the next one, are one write.
 const soon = 5 * time.Millisecond
 
 // maxWaiting is the size of what may wait in bytes: pictures are not copied.
@@ -97,15 +98,17 @@ func (s *streamed) executed(tool []byte) error {
 	return s.flushSoon()
 }
 
-// flushSoon sends what there is with the next write, or soon.
+// flushSoon sends what there is, or the header alone, with the next write or
+// soon. The stream must have begun.
 func (s *streamed) flushSoon() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.stream.Take()
-	if s.beat == nil || len(s.waiting)+len(out) > maxWaiting {
+	if len(s.waiting)+len(out) > maxWaiting {
 		return s.write(out)
 	}
-	if len(s.waiting) == 0 {
+	if !s.due {
+		s.due = true
 		s.beat.Reset(soon)
 	}
 	s.waiting = append(s.waiting, out...)
@@ -178,7 +181,7 @@ func (s *streamed) send(p []byte) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.wrote, s.last = true, time.Now()
+	s.wrote, s.due, s.last = true, false, time.Now()
 	_, s.err = s.w.Write(p)
 	return s.err
 }
@@ -207,7 +210,7 @@ func (s *streamed) tick() {
 		return
 	}
 	every := s.x.h.Keepalive
-	if len(s.waiting) > 0 {
+	if s.due {
 		_ = s.write(nil) // kept in err
 		s.beat.Reset(every)
 		return

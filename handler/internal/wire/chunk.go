@@ -83,7 +83,7 @@ func (c *Chunk) Parse(data []byte) bool {
 }
 
 func (c *Chunk) parse(data []byte) bool {
-	c.reset(data)
+	c.data = data
 	var ok bool
 	if c.top, ok = c.object(c.top); !ok {
 		return false

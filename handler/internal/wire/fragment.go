@@ -39,8 +39,7 @@ func (f *fragment) says() bool { return len(f.args) > 0 || f.object != nil }
 // readFragment reads an element of tool_calls.
 func readFragment(raw []byte) (fragment, bool) {
 	var f fragment
-	var t text
-	t.reset(raw)
+	t := text{raw}
 	var few [8]member
 	list, ok := t.members(few[:0], 0)
 	if !ok {
@@ -74,8 +73,7 @@ func readFragment(raw []byte) (fragment, bool) {
 // readFunction reads the value of function, or of its like, whose arguments
 // have the given name. It is false when there is none.
 func (f *fragment) readFunction(raw []byte, arguments string) bool {
-	var t text
-	t.reset(raw)
+	t := text{raw}
 	var few [8]member
 	list, ok := t.members(few[:0], 0)
 	if !ok {

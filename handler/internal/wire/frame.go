@@ -106,7 +106,7 @@ func (c *Chunk) again(data []byte) bool {
 	if !bytes.Equal(data[at:], f.part(len(f.holes))) {
 		return false
 	}
-	c.reset(data)
+	c.data = data
 	for i, old := range f.holes {
 		if by := holes[i].length() - old.length(); by != 0 {
 			c.shift(holes[i].start, by)

@@ -22,20 +22,10 @@ import (
 	"unicode/utf8"
 )
 
-// text is a piece of JSON that an upstream sent, read in place. It is reused
-// from event to event, so that looking at one allocates nothing.
-type text struct {
-	data []byte
-	body Body
-}
+// text is a piece of JSON that an upstream sent, read in place.
+type text struct{ data []byte }
 
-// reset makes t the reader of data.
-func (t *text) reset(data []byte) {
-	t.data = data
-	t.body.one[0] = data
-	t.body.blocks = t.body.one[:1]
-	t.body.size = len(data)
-}
+func (t text) scanner(at int) scanner { return scanner{buf: t.data, pos: at} }
 
 // span is a range of bytes of a text. The zero span stands for what is absent.
 type span struct{ start, end int }
@@ -72,20 +62,20 @@ func named(quoted []byte, name string) bool {
 
 // object appends the members of the object that the text is to list. It is
 // false when the text is none, or has anything but white space around it.
-func (t *text) object(list []member) ([]member, bool) {
-	s := newScanner(&t.body, 0)
+func (t text) object(list []member) ([]member, bool) {
+	s := t.scanner(0)
 	list, ok := t.scanMembers(list, &s)
 	return list, ok && s.token() == 0 && s.offset() == len(t.data)
 }
 
 // members appends the members of the object at an offset of the text to list.
 // It is false when there is no object, or one that breaks off.
-func (t *text) members(list []member, at int) ([]member, bool) {
-	s := newScanner(&t.body, at)
+func (t text) members(list []member, at int) ([]member, bool) {
+	s := t.scanner(at)
 	return t.scanMembers(list, &s)
 }
 
-func (t *text) scanMembers(list []member, s *scanner) ([]member, bool) {
+func (t text) scanMembers(list []member, s *scanner) ([]member, bool) {
 	if s.token() != '{' {
 		return list, false
 	}
@@ -120,8 +110,8 @@ func nameLength(raw []byte) int {
 }
 
 // elements appends the values of the array at an offset of the text to list.
-func (t *text) elements(list []span, at int) ([]span, bool) {
-	s := newScanner(&t.body, at)
+func (t text) elements(list []span, at int) ([]span, bool) {
+	s := t.scanner(at)
 	if s.token() != '[' {
 		return list, false
 	}

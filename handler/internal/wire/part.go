@@ -161,8 +161,7 @@ func (f *part) open() {
 // an object, none for what is none.
 func membersOf(v []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
-		var t text
-		t.reset(v)
+		t := text{v}
 		var few [8]member
 		list, ok := t.members(few[:0], 0)
 		if !ok {
@@ -178,8 +177,7 @@ func membersOf(v []byte) iter.Seq2[[]byte, []byte] {
 
 // elementsOf returns the elements of an array, none for what is none.
 func elementsOf(v []byte) []span {
-	var t text
-	t.reset(v)
+	t := text{v}
 	list, ok := t.elements(nil, 0)
 	if !ok {
 		return nil

@@ -19,7 +19,7 @@ package wire
 // a string with a bad escape or a raw control character is one all the same.
 // It does not recurse, so depth costs one bit per level and no stack.
 type scanner struct {
-	body *Body
+	body *Body  // nil when buf is all there is
 	buf  []byte // the block being read
 	pos  int    // of the next byte in buf
 	base int    // offset in the body of buf[0]
@@ -42,7 +42,7 @@ func newScanner(body *Body, offset int) scanner {
 
 // refill goes on to the next block.
 func (s *scanner) refill() bool {
-	if s.next == len(s.body.blocks) {
+	if s.body == nil || s.next == len(s.body.blocks) {
 		return false
 	}
 	s.base += len(s.buf)
