@@ -181,7 +181,11 @@ func (s *streamed) send(p []byte) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.wrote, s.due, s.last = true, false, time.Now()
+	s.wrote, s.last = true, time.Now()
+	if s.due {
+		s.due = false
+		s.beat.Reset(s.x.h.Keepalive)
+	}
 	_, s.err = s.w.Write(p)
 	return s.err
 }
@@ -211,8 +215,7 @@ func (s *streamed) tick() {
 	}
 	every := s.x.h.Keepalive
 	if s.due {
-		_ = s.write(nil) // kept in err
-		s.beat.Reset(every)
+		_ = s.write(nil) // kept in err; looks again later
 		return
 	}
 	if left := every - time.Since(s.last); left > 0 {
