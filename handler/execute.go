@@ -155,9 +155,10 @@ func (x *exchange) runCode(program wire.Program) (string, error) {
 	return content, x.show(&tool)
 }
 
-// show tells the client of a program that is about to run, or has been run.
+// show tells the client of a program that is about to run, for which there is
+// time only in a stream, or has been run.
 func (x *exchange) show(tool *wire.ExecutedTool) error {
-	if !x.h.Show {
+	if !x.h.Show || tool.Output == nil && !x.req.Stream {
 		return nil
 	}
 	entry := tool.JSON()

@@ -15,12 +15,10 @@
 package wire
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Settle gives each call an id that no other call of the request has, and a
@@ -109,22 +107,20 @@ func (e *ExecutedTool) JSON() []byte {
 	dst := strconv.AppendInt([]byte(`{"index":`), int64(e.Index), 10)
 	dst = append(dst, `,"type":"python","name":`...)
 	dst = append(appendQuoted(dst, e.Name), `,"arguments":`...)
-	dst = append(dst, e.Arguments...)
+	dst = append(dst, validUTF8(e.Arguments)...)
 	if e.Output != nil {
 		dst = appendQuoted(append(dst, `,"output":`...), *e.Output)
 	}
 	if e.Results != nil {
 		dst = append(append(dst, `,"code_results":`...), e.Results...)
 	}
-	return validJSON(append(dst, '}'))
+	return append(dst, '}')
 }
 
 // validJSON mends what an upstream got wrong in strings that are sent back:
 // raw control characters, bad escapes, bytes that are no UTF-8.
 func validJSON(v []byte) []byte {
-	if !utf8.Valid(v) {
-		v = bytes.ToValidUTF8(v, []byte("\uFFFD"))
-	}
+	v = validUTF8(v)
 	if json.Valid(v) {
 		return v
 	}

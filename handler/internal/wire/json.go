@@ -17,7 +17,6 @@ package wire
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -160,10 +159,15 @@ func unquote(v []byte) (string, bool) {
 			return "", false
 		}
 	}
-	if !utf8.Valid(body) {
-		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	return string(validUTF8(body)), true
+}
+
+// validUTF8 returns v with U+FFFD for what is no UTF-8.
+func validUTF8(v []byte) []byte {
+	if utf8.Valid(v) {
+		return v
 	}
-	return string(body), true
+	return bytes.ToValidUTF8(v, []byte("\uFFFD"))
 }
 
 // space is what may stand between the tokens of JSON.
@@ -231,11 +235,12 @@ func appendEscape(dst []byte, s string) []byte {
 	return append(dst, `\ufffd`...)
 }
 
-// appendMember adds a member with a value in JSON to an object being built.
+// appendMember adds a member with a value in JSON to an object being built. The
+// name has nothing to escape.
 func appendMember(dst []byte, name string, value []byte) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
 	}
-	dst = append(strconv.AppendQuote(dst, name), ':')
+	dst = append(append(append(dst, '"'), name...), `":`...)
 	return append(dst, value...)
 }

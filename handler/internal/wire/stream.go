@@ -258,7 +258,7 @@ func (s *Stream) hold(c *Chunk) {
 	if as := (change{finish: string(c.finish.of(c.data))}); s.unchanged(c, as) {
 		s.held = bytes.Clone(c.data)
 	} else {
-		s.held = s.appendChunk(nil, c, as)
+		s.held = s.appendChunk(make([]byte, 0, 2*len(c.data)), c, as)
 	}
 }
 
