@@ -34,7 +34,7 @@ var bodyDigests = []string{"Content-Md5", "Digest", "Content-Digest", "Repr-Dige
 
 // ownHeaders are headers of the client's request that are not for the requests
 // made in its place: the answers are read here, the bodies are others, and one
-// key must not stand for several of them.
+// key must not stand for several of them. Their names are canonical.
 var ownHeaders = append([]string{"Accept-Encoding", "Expect", "Idempotency-Key", "X-Idempotency-Key"}, bodyDigests...)
 
 // setBody gives r a body. A length of -1 leaves it open.
@@ -102,7 +102,7 @@ func (o *original) send(ctx context.Context, w http.ResponseWriter, p *wire.Segm
 	r, done := o.turn(ctx)
 	defer done()
 	for _, name := range ownHeaders {
-		r.Header.Del(name)
+		delete(r.Header, name)
 	}
 	if drop != "" {
 		r.Header.Del(drop)

@@ -16,6 +16,7 @@ package handler
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -71,18 +72,35 @@ func (x *exchange) tell() {
 		fields.Set(zap.Object("code_interpreter", rep))
 	}
 	if repl, ok := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		for name, value := range rep.values() {
-			repl.Set("http.code_interpreter."+name, value)
-		}
+		repl.Map(rep.value)
 	}
 }
 
-func (r *report) values() map[string]any {
-	return map[string]any{
-		"outcome": r.outcome, "session": r.session, "identity": r.identity, "sandbox": r.sandbox,
-		"turns": r.turns, "executions": r.executions,
-		"model_ms": r.modelTime.Milliseconds(), "sandbox_ms": r.sandboxTime.Milliseconds(),
+// value returns what a placeholder stands for.
+func (r *report) value(placeholder string) (any, bool) {
+	name, ours := strings.CutPrefix(placeholder, "http.code_interpreter.")
+	if !ours {
+		return nil, false
 	}
+	switch name {
+	case "outcome":
+		return r.outcome, true
+	case "session":
+		return r.session, true
+	case "identity":
+		return r.identity, true
+	case "sandbox":
+		return r.sandbox, true
+	case "turns":
+		return r.turns, true
+	case "executions":
+		return r.executions, true
+	case "model_ms":
+		return r.modelTime.Milliseconds(), true
+	case "sandbox_ms":
+		return r.sandboxTime.Milliseconds(), true
+	}
+	return nil, false
 }
 
 // refuse answers a request that is not carried out, and reports it.
