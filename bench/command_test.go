@@ -91,7 +91,19 @@ func TestNoiseIsThatOfTheWorstControl(t *testing.T) {
 	if got := noise(rows); got < 0.0699 || got > 0.0701 {
 		t.Errorf("noise = %v, want 0.07", got)
 	}
-	if !off(rows) || off(rows[:1]) {
+	if !doubtful(rows) || doubtful(rows[:1]) {
 		t.Error("a control of 7 % is off, one of 2 % is not")
+	}
+}
+
+func TestTheRunWithoutABrokenGateCounts(t *testing.T) {
+	even := []float64{100, 100}
+	quiet := []report.Row{report.Ratio("a", "a", report.Micros, []float64{150, 150}, even, even, report.Goal(1, 1.2))}
+	noisy := []report.Row{report.Ratio("a", "a", report.Micros, []float64{110, 110}, even, []float64{103, 103}, report.Goal(1, 1.2))}
+	if !doubtful(quiet) || doubtful(noisy) {
+		t.Error("what is beyond its gate is to be measured again, what is not is not")
+	}
+	if !better(noisy, quiet) || better(quiet, noisy) {
+		t.Error("a run with a broken gate counts more than one without")
 	}
 }
