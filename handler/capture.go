@@ -63,14 +63,19 @@ func (c *capture) WriteHeader(status int) {
 	}
 	c.status = status
 	switch {
-	case status != http.StatusOK && c.turn.first:
+	case !answers(status) && c.turn.first:
 		c.toClient()
-	case status != http.StatusOK:
+	case !answers(status):
 		c.form = refused
 	case !readable(c.header):
 		c.strange()
 	}
 }
+
+// answers says whether a status is that of an answer of the model. Servers made
+// with NestJS answer every POST with 201, unless they are told not to:
+// https://docs.nestjs.com/controllers#status-code
+func answers(status int) bool { return status == http.StatusOK || status == http.StatusCreated }
 
 // readable says whether an answer is in no encoding that hides what it is.
 func readable(header http.Header) bool {
@@ -148,7 +153,7 @@ func (c *capture) FlushError() error {
 	case foreign:
 		return http.NewResponseController(c.turn.x.w).Flush()
 	case unknown:
-		if c.status == http.StatusOK && strings.HasPrefix(c.header.Get("Content-Type"), "text/event-stream") {
+		if answers(c.status) && strings.HasPrefix(c.header.Get("Content-Type"), "text/event-stream") {
 			if err := c.turn.x.reply.begin(c.header); err != nil {
 				return err
 			}

@@ -96,6 +96,39 @@ func TestAnswerWithoutACallIsTheUpstreams(t *testing.T) {
 	})
 }
 
+// created is a reply with the status 201 in place of 200.
+func created(next reply) reply {
+	return func(w http.ResponseWriter, r *http.Request) error { return next(creating{w}, r) }
+}
+
+type creating struct{ http.ResponseWriter }
+
+func (w creating) WriteHeader(status int) {
+	if status == http.StatusOK {
+		status = http.StatusCreated
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w creating) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.ResponseWriter.Write(p)
+}
+
+func (w creating) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func TestAnAnswerWith201IsAnAnswer(t *testing.T) {
+	bothForms(t, func(t *testing.T, stream bool) {
+		inBubble(t, nil, func(f *fixture) {
+			f.upstream.then(created(runs("say hi")), created(says("done")))
+			f.post(ask(map[string]any{"stream": stream})).says(t, "stop", "done")
+			if n := len(f.upstream.asked()); n != 2 {
+				t.Errorf("%d turns", n)
+			}
+		})
+	})
+}
+
 func TestOneIDInAStreamOfManyTurns(t *testing.T) {
 	inBubble(t, nil, func(f *fixture) {
 		other := func(next reply) reply {

@@ -88,7 +88,7 @@ func errorObject(r *response) []byte {
 	if object, ok := wire.ErrorIn(r.body); ok {
 		return object
 	}
-	if r.status == http.StatusOK {
+	if answers(r.status) {
 		return wire.ErrorObject("The upstream answered with something that is no chat completion.", "upstream_error", "")
 	}
 	text := http.StatusText(r.status) // "" for those that only some proxies know, such as 520

@@ -99,7 +99,7 @@ func (t *turn) take() result {
 		err = nil
 	}
 	endTurn(span, c.status, err)
-	if c.status != http.StatusOK && x.r.Context().Err() == nil {
+	if !answers(c.status) && x.r.Context().Err() == nil {
 		x.h.Metrics.upstreamError(c.status)
 	}
 	return t.result(c, err)

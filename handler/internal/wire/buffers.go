@@ -19,10 +19,11 @@ import (
 	"sync"
 )
 
-// What is kept of the memory of bodies that are over. More of it would only
-// pay under loads that keep it in use anyway.
+// What is kept of the memory of bodies that are over: room for four of 5 MB, and
+// what a few connections need. More of it would only pay under loads that keep it
+// in use anyway.
 const (
-	keptBytes   = 16 << 20
+	keptBytes   = 24 << 20
 	keptBlocks  = 64
 	smallBlock  = 4 << 10
 	allocatedBy = 8 << 10 // the allocator's own step for large blocks
