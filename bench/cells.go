@@ -64,6 +64,7 @@ func cells() []cell {
 		{name: "turn-json", run: toolTurn("turn-json", "JSON", false, report.Goal(0.40, 0.80), report.Goal(50, 100))},
 		{name: "turn-sse", run: toolTurn("turn-sse", "SSE", true, report.Goal(0.50, 0.80), report.Goal(60, 100))},
 		{name: "tool-sse", run: toolStream("tool-sse", "tool stream, 8 connections, as fast as it can", 8, 0)},
+		{name: "tool-parts", run: toolParts},
 		{name: "tool-paced", run: toolStream("tool-paced", "tool stream, 16 connections, a chunk each 2 ms", 16, 2*time.Millisecond), long: true},
 		{name: "open-streams", run: openStreams},
 		{name: "creation", run: hiddenCreation},

@@ -17,8 +17,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/gateway"
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/load"
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/measure"
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/report"
@@ -68,6 +70,38 @@ func toolTurn(id, form string, streamed bool, wall, own report.Limits) func(cont
 				crowd.Series("plain", measure.Sample.PerRequest), crowd.Series("control", measure.Sample.PerRequest), own),
 		}, nil
 	}
+}
+
+// toolParts takes what a stream of text costs apart: what a request with the
+// tool costs once, and what each chunk does.
+func toolParts(ctx context.Context, b *bench) ([]report.Row, error) {
+	const conns = 8
+	var arms []measure.Arm
+	for _, chunks := range []int{1, textChunks} {
+		for _, a := range []struct {
+			name    string
+			command gateway.Command
+			tool    bool
+		}{{"plain", b.plain(), false}, {"control", b.control(), false}, {"ours", b.ours(), true}} {
+			c := stream(a.tool)
+			c.Script.Chunks = chunks
+			arms = append(arms, arm(a.name+strconv.Itoa(chunks), a.command, same(conns, load.ChatRequest(c, "bench-key"))))
+		}
+	}
+	rounds, err := measure.Compare(ctx, b.pace, arms)
+	if err != nil {
+		return nil, err
+	}
+	once := func(name string) []float64 { return rounds.Series(name+"1", measure.Sample.PerRequest) }
+	further := func(name string) []float64 {
+		return stats.Pairs(rounds.Series(name+strconv.Itoa(textChunks), measure.Sample.PerRequest), once(name), func(many, one float64) float64 {
+			return (many - one) / (textChunks - 1)
+		})
+	}
+	return []report.Row{
+		report.Added("tool-once", "tool stream of one chunk, 8 connections: added CPU per request", report.Micros, once("ours"), once("plain"), once("control"), report.Info()),
+		report.Ratio("tool-further", "tool stream, 8 connections: CPU of each further chunk", report.Micros, further("ours"), further("plain"), further("control"), report.Info()),
+	}, nil
 }
 
 func (b *bench) turnRounds(ctx context.Context, conns int, streamed bool) (measure.Rounds, error) {
