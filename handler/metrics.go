@@ -65,7 +65,7 @@ func NewMetrics() *Metrics {
 		wait:       histogram("sandbox_wait_seconds", "Time that programs waited for their sandbox and their turn in it.", seconds),
 		output:     prometheus.NewCounter(counter("output_bytes_total", "Bytes of output of programs, before they are shortened.")),
 		tokens:     prometheus.NewCounterVec(counter("tokens_total", "Tokens of all turns, as the upstream counts them."), []string{"type"}),
-		failures:   prometheus.NewCounterVec(counter("upstream_errors_total", "Turns that the upstream did not answer with 200, by status; 0 for none."), []string{"status"}),
+		failures:   prometheus.NewCounterVec(counter("upstream_errors_total", "Turns that the upstream did not answer with 200 or 201, by status; 0 for none."), []string{"status"}),
 		keepalives: prometheus.NewCounter(counter("keepalives_total", "Comment lines that kept silent streams alive.")),
 		retries:    prometheus.NewCounterVec(counter("retries_total", "Turns that were sent to the upstream again, by reason."), []string{"reason"}),
 	}

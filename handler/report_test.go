@@ -67,7 +67,7 @@ caddy_code_interpreter_requests_total{outcome="refused"} 1
 caddy_code_interpreter_requests_total{outcome="replayed"} 0
 caddy_code_interpreter_requests_total{outcome="timeout"} 0
 caddy_code_interpreter_requests_total{outcome="upstream_error"} 1
-# HELP caddy_code_interpreter_upstream_errors_total Turns that the upstream did not answer with 200, by status; 0 for none.
+# HELP caddy_code_interpreter_upstream_errors_total Turns that the upstream did not answer with 200 or 201, by status; 0 for none.
 # TYPE caddy_code_interpreter_upstream_errors_total counter
 caddy_code_interpreter_upstream_errors_total{status="503"} 1
 `
