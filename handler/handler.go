@@ -136,7 +136,11 @@ func isChat(r *http.Request) bool {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return false
 	}
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	header := r.Header.Get("Content-Type")
+	if header == "application/json" {
+		return true // as it mostly is
+	}
+	kind, _, err := mime.ParseMediaType(header)
 	if errors.Is(err, mime.ErrInvalidMediaParameter) {
 		err = nil // servers read such a body as JSON all the same
 	}

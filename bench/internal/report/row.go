@@ -83,6 +83,9 @@ func Goal(goal, gate float64) Limits {
 	return Limits{Goal: &goal, Gate: &gate, Tolerance: 0.05}
 }
 
+// Aim returns limits without a gate, with the usual tolerance.
+func Aim(goal float64) Limits { return Limits{Goal: &goal, Tolerance: 0.05} }
+
 // Loose returns the limits with the tolerance for large bodies.
 func (l Limits) Loose() Limits {
 	l.Tolerance = 0.10

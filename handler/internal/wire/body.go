@@ -43,12 +43,10 @@ type Body struct {
 	blocks [][]byte
 	size   int
 	one    [1][]byte // backs blocks of the usual body, which has one
-	loan   *loan     // nil when the blocks are nobody else's
-}
+	whole  Segments  // all of it
 
-// loan says how long blocks are needed that are to be given back.
-type loan struct {
-	users atomic.Int64 // the owner of the body and the readers that are open
+	lent  bool         // the blocks are to be given back
+	users atomic.Int64 // while they are: the owner of the body and the readers that are open
 }
 
 // NewBody returns a body over the blocks, which it keeps: the caller must not
@@ -68,7 +66,7 @@ func NewBody(blocks ...[]byte) *Body {
 // answered; the memory is used again once all are closed. Without Release, or
 // with a reader that is never closed, it is left to the garbage collector.
 func (b *Body) Release() {
-	if b.loan != nil && b.loan.users.Add(-1) == 0 {
+	if b.lent && b.users.Add(-1) == 0 {
 		b.giveBack()
 	}
 }
@@ -79,20 +77,20 @@ func (b *Body) giveBack() {
 		freed.give(block)
 		b.blocks[i] = nil
 	}
-	b.blocks, b.size = nil, 0
+	b.blocks, b.size = nil, 0 // whole has no use any more: it makes readers that are closed
 }
 
 // hold adds a user. It is false when the body may be over.
 func (b *Body) hold() bool {
-	if b.loan == nil {
+	if !b.lent {
 		return true
 	}
 	for {
-		n := b.loan.users.Load()
+		n := b.users.Load()
 		if n <= 0 {
 			return false
 		}
-		if b.loan.users.CompareAndSwap(n, n+1) {
+		if b.users.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}
@@ -102,6 +100,7 @@ func (b *Body) add(block []byte) {
 	if len(block) > 0 {
 		b.blocks = append(b.blocks, block)
 		b.size += len(block)
+		b.whole = Segments{body: b, list: b.blocks, size: int64(b.size)}
 	}
 }
 
@@ -114,8 +113,8 @@ func ReadBody(r io.Reader, contentLength, limit int64) (*Body, error) {
 		return nil, ErrTooLarge
 	}
 	b := NewBody()
-	b.loan = &loan{}
-	b.loan.users.Store(1)
+	b.lent = true
+	b.users.Store(1)
 	if err := b.read(r, contentLength, limit); err != nil {
 		b.Release()
 		return nil, err
@@ -177,9 +176,7 @@ func fill(r io.Reader, block []byte) (int, error) {
 func (b *Body) Len() int64 { return int64(b.size) }
 
 // Segments returns the whole body, unedited.
-func (b *Body) Segments() *Segments {
-	return &Segments{body: b, list: b.blocks, size: int64(b.size)}
-}
+func (b *Body) Segments() *Segments { return &b.whole }
 
 // Chunks yields the bytes from start to end in order, without copying them.
 func (b *Body) Chunks(start, end int) iter.Seq[[]byte] {
