@@ -23,25 +23,27 @@ import (
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
 )
 
-// BenchmarkTable measures taking and giving back one of 10,000 sessions, and the
+// BenchmarkTable measures taking and giving back one of many sessions, and the
 // turn in it, without the network and without the keys' HMAC.
 func BenchmarkTable(b *testing.B) {
+	for _, sessions := range []int{100, 1_000, 10_000} {
+		b.Run(fmt.Sprint("sessions=", sessions), func(b *testing.B) { benchmarkTable(b, sessions) })
+	}
+}
+
+func benchmarkTable(b *testing.B, sessions int) {
 	limits := testLimits()
-	limits.Max = 10_000
+	limits.Max = sessions
 	p := NewPool(Config{Limits: limits})
-	keys := make([]string, 10_000)
+	keys, callers := make([]string, sessions), make([]string, sessions)
 	for i := range keys {
-		keys[i] = fmt.Sprintf("%064d", i)
-		e := p.table.join(keys[i], fmt.Sprintf("%064d", i/10))
+		keys[i], callers[i] = fmt.Sprintf("%064d", i), fmt.Sprintf("%064d", i/10)
+		e := p.table.join(keys[i], callers[i])
 		if p.table.claim(e) != nil {
 			b.Fatal("no place")
 		}
 		e.box = &box{sb: &e2b.Sandbox{ID: fmt.Sprint(i)}}
 		e.pins--
-	}
-	callers := make([]string, len(keys))
-	for i := range callers {
-		callers[i] = fmt.Sprintf("%064d", i/10)
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
