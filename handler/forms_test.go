@@ -15,6 +15,7 @@
 package handler_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -169,4 +170,59 @@ func TestInformationalAnswersAreNoAnswers(t *testing.T) {
 			f.post(ask(map[string]any{"stream": stream})).says(t, "stop", "done")
 		})
 	})
+}
+
+// An event is one line, however an upstream sets its JSON.
+func TestAPrettyDocumentBecomesEventsOfOneLine(t *testing.T) {
+	const pretty = `{
+  "id": "cc-1",
+  "object": "chat.completion",
+  "choices": [{
+    "index": 0,
+    "message": {
+      "role": "assistant",
+      "content": null,
+      "tool_calls": [{
+        "id": "call_1",
+        "type": "function",
+        "function": {
+          "name": "get_weather",
+          "arguments": "{}"
+        },
+        "extra_content": {
+          "google": { "thought_signature": "x" }
+        }
+      }]
+    },
+    "finish_reason": "tool_calls"
+  }],
+  "usage": {
+    "prompt_tokens": 1,
+    "completion_tokens_details": {
+      "reasoning_tokens": 2
+    }
+  }
+}
+`
+	for name, text := range map[string]string{"LF": pretty, "CRLF": strings.ReplaceAll(pretty, "\n", "\r\n")} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(f *fixture) {
+				f.upstream.then(document(http.StatusOK, text))
+				w := f.post(ask(map[string]any{
+					"stream": true, "stream_options": map[string]any{"include_usage": true},
+					"tools": []any{map[string]any{"type": "code_interpreter"}, map[string]any{"type": "function", "function": map[string]any{"name": "get_weather"}}},
+				}))
+				for _, part := range []string{`"thought_signature"`, `"reasoning_tokens"`, "[DONE]"} {
+					if count(w.text(), part) != 1 {
+						t.Errorf("%s is there %d times", part, count(w.text(), part))
+					}
+				}
+				for line := range strings.SplitSeq(w.text(), "\n") {
+					if data, ok := strings.CutPrefix(line, "data: "); line != "" && (!ok || data != "[DONE]" && !json.Valid([]byte(data))) {
+						t.Errorf("the line %q is no event", line)
+					}
+				}
+			})
+		})
+	}
 }

@@ -89,6 +89,7 @@ func TestKeepAliveWhileATurnIsSilent(t *testing.T) {
 		"headers by a Flusher":  {[]reply{flushing(flusher)}, []time.Duration{10 * time.Second, 20 * time.Second}},
 		"nothing at first":      {[]reply{after(25*time.Second, says("done"))}, nil},
 		"nothing afterwards":    {[]reply{runs("say hi"), after(25*time.Second, says("done"))}, []time.Duration{10 * time.Second, 20 * time.Second}},
+		"headers afterwards":    {[]reply{runs("say hi"), after(9*time.Second, flushing(controller))}, []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(f *fixture) {

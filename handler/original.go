@@ -41,14 +41,13 @@ var ownHeaders = append([]string{"Accept-Encoding", "Expect", "Idempotency-Key",
 func setBody(r *http.Request, p *wire.Segments, length int64) {
 	r.Body = p.NewReader()
 	r.GetBody = func() (io.ReadCloser, error) { return p.NewReader(), nil }
-	if length == r.ContentLength {
-		return
-	}
-	r.ContentLength = length
 	if length >= 0 {
 		r.TransferEncoding, r.Trailer = nil, nil
+	}
+	if length >= 0 && length != r.ContentLength {
 		r.Header["Content-Length"] = []string{strconv.FormatInt(length, 10)}
 	}
+	r.ContentLength = length
 }
 
 // original is the client's request as it came. The handlers behind us may

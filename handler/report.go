@@ -16,7 +16,6 @@ package handler
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -72,35 +71,16 @@ func (x *exchange) tell() {
 		fields.Set(zap.Object("code_interpreter", rep))
 	}
 	if repl, ok := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		repl.Map(rep.value)
+		const prefix = "http.code_interpreter."
+		repl.Set(prefix+"outcome", rep.outcome)
+		repl.Set(prefix+"session", rep.session)
+		repl.Set(prefix+"identity", rep.identity)
+		repl.Set(prefix+"sandbox", rep.sandbox)
+		repl.Set(prefix+"turns", rep.turns)
+		repl.Set(prefix+"executions", rep.executions)
+		repl.Set(prefix+"model_ms", rep.modelTime.Milliseconds())
+		repl.Set(prefix+"sandbox_ms", rep.sandboxTime.Milliseconds())
 	}
-}
-
-// value returns what a placeholder stands for.
-func (r *report) value(placeholder string) (any, bool) {
-	name, ours := strings.CutPrefix(placeholder, "http.code_interpreter.")
-	if !ours {
-		return nil, false
-	}
-	switch name {
-	case "outcome":
-		return r.outcome, true
-	case "session":
-		return r.session, true
-	case "identity":
-		return r.identity, true
-	case "sandbox":
-		return r.sandbox, true
-	case "turns":
-		return r.turns, true
-	case "executions":
-		return r.executions, true
-	case "model_ms":
-		return r.modelTime.Milliseconds(), true
-	case "sandbox_ms":
-		return r.sandboxTime.Milliseconds(), true
-	}
-	return nil, false
 }
 
 // refuse answers a request that is not carried out, and reports it.

@@ -104,6 +104,9 @@ func (s *streamed) flushSoon() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.stream.Take()
+	if len(out) == 0 && (s.wrote || s.due) {
+		return s.err // a write of nothing would pass for one
+	}
 	if len(s.waiting)+len(out) > maxWaiting {
 		return s.write(out)
 	}

@@ -233,9 +233,12 @@ func (s *Stream) delta(name string, value []byte) {
 
 // own writes a chunk of our own with the given delta.
 func (s *Stream) own(delta []byte, finish string) {
-	s.out = s.appendHead(append(s.out, "data: "...))
+	s.out = append(s.out, "data: "...)
+	at := len(s.out)
+	s.out = s.appendHead(s.out)
 	s.out = append(append(s.out, `,"choices":[{"index":0,"delta":`...), delta...)
-	s.out = append(append(append(s.out, `,"finish_reason":`...), finish...), "}]}\n\n"...)
+	s.out = append(append(append(s.out, `,"finish_reason":`...), finish...), "}]}"...)
+	s.end(at)
 }
 
 // appendHead adds the members that are the same in each chunk of our own.
@@ -308,8 +311,11 @@ func (s *Stream) Finish(a *Answer, reason string, usage []byte) {
 		s.own([]byte("{}"), finish)
 	}
 	if s.IncludeUsage && usage != nil {
-		s.out = s.appendHead(append(s.out, "data: "...))
-		s.out = append(append(append(s.out, `,"choices":[],"usage":`...), usage...), "}\n\n"...)
+		s.out = append(s.out, "data: "...)
+		at := len(s.out)
+		s.out = s.appendHead(s.out)
+		s.out = append(append(append(s.out, `,"choices":[],"usage":`...), usage...), '}')
+		s.end(at)
 	}
 	s.done()
 }

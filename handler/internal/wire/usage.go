@@ -42,15 +42,18 @@ func (u *Usage) Add(turn []byte) {
 func (u *Usage) Number(name string) float64 {
 	var value []byte
 	if p := u.sum.members.get(name); p != nil {
-		value = p.value
+		value = p.appendValue(nil)
 	}
 	for quoted, v := range membersOf(u.sum.value) {
 		if u.sum.members == nil && named(quoted, name) {
 			value = v
 		}
 	}
+	if len(value) == 0 || !isNumber(value[0]) {
+		return 0
+	}
 	n, err := strconv.ParseFloat(string(value), 64)
-	if err != nil || !(n >= 0) {
+	if err != nil || n < 0 {
 		return 0
 	}
 	return n

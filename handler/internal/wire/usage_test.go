@@ -58,6 +58,14 @@ func TestOnlyCountsAreNumbersOfAUsage(t *testing.T) {
 			t.Errorf("%s is %v, want %v", value, got, want)
 		}
 	}
+	for _, text := range []string{`"Infinity"`, `"0x1p4"`, `"12"`, `"nan"`} {
+		var u Usage
+		u.Add([]byte(`{"n":` + text + `}`))
+		u.Add([]byte(`{"m":1}`))
+		if got := u.Number("n"); got != 0 {
+			t.Errorf("%s is %v after two turns", text, got)
+		}
+	}
 	var u Usage
 	if u.Number("n") != 0 {
 		t.Error("a sum of nothing has numbers")
