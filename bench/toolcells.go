@@ -76,7 +76,7 @@ func toolTurn(id, form string, streamed bool, wall, own report.Limits) func(cont
 // tool costs once, and what each chunk does.
 func toolParts(ctx context.Context, b *bench) ([]report.Row, error) {
 	const conns = 8
-	var arms []measure.Arm
+	arms := make([]measure.Arm, 0, 6)
 	for _, chunks := range []int{1, textChunks} {
 		for _, a := range []struct {
 			name    string
