@@ -37,6 +37,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -70,6 +72,10 @@ type options struct {
 func parse(args []string, stderr io.Writer) (command string, o options, err error) {
 	if len(args) == 0 {
 		return "", o, errors.New(help)
+	}
+	if slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]) {
+		fmt.Fprintln(stderr, help)
+		return "", o, flag.ErrHelp
 	}
 	flags := flag.NewFlagSet("bench "+args[0], flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -180,13 +186,17 @@ func (o options) cells(brief bool) ([]cell, error) {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
 	var chosen []cell
+	var names []string
 	for _, c := range cells() {
+		if !brief || !c.long {
+			names = append(names, c.name)
+		}
 		if expression.MatchString(c.name) && (!brief || !c.long) {
 			chosen = append(chosen, c)
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("-only %q: nothing that is measured has such a name", o.only)
+		return nil, fmt.Errorf("-only %q: nothing that is measured has such a name; there are %s", o.only, strings.Join(names, ", "))
 	}
 	return chosen, nil
 }

@@ -117,9 +117,9 @@ func (r *Report) WriteFiles(dir, name string) error {
 
 // conditions says where and how was measured.
 func (r *Report) conditions() string {
-	return fmt.Sprintf("%s, %d cores, %s, Caddy %s, load %.1f before and %.1f after; %d rounds of %s per gateway; %s, %s",
+	return fmt.Sprintf("%s, %d cores, %s, Caddy %s, load %.1f before and %.1f after; %s of %s per gateway; %s, %s",
 		r.Machine.CPU, r.Machine.Cores, r.Machine.Go, r.Machine.Caddy, r.Machine.Load[0], r.Machine.Load[1],
-		r.Pace.Rounds, time.Duration(r.Pace.Slices)*r.Pace.Slice, r.Started.UTC().Format("2006-01-02"), time.Duration(r.Seconds)*time.Second)
+		rounds(r.Pace.Rounds), time.Duration(r.Pace.Slices)*r.Pace.Slice, r.Started.UTC().Format("2006-01-02"), time.Duration(r.Seconds)*time.Second)
 }
 
 var columns = []string{"what", "value", "goal", "verdict", "plain", "ours", "control", "spread", "gate"}
@@ -180,4 +180,11 @@ func absolute(v float64, unit string) string {
 		return ""
 	}
 	return amount(v, unit)
+}
+
+func rounds(n int) string {
+	if n == 1 {
+		return "1 round"
+	}
+	return fmt.Sprintf("%d rounds", n)
 }
