@@ -189,8 +189,9 @@ func TestFontsAreFoundOnceForAllSandboxes(t *testing.T) {
 			t.Fatal("no list of fonts; is matplotlib installed? (apt install python3-matplotlib)")
 		}
 	}
+	awaitWarm(t, s, 1) // else the second one could be what was started before the list was there
 	c := newClient(t, s)
-	c.create(nil) // that was there before the list was
+	c.create(nil)
 	c.want(c.create(nil), `
 import glob, os
 [path] = glob.glob('/tmp/.matplotlib/fontlist-*.json')
