@@ -188,10 +188,11 @@ func (o options) cells(brief bool) ([]cell, error) {
 	var chosen []cell
 	var names []string
 	for _, c := range cells() {
-		if !brief || !c.long {
-			names = append(names, c.name)
+		if brief && c.long {
+			continue
 		}
-		if expression.MatchString(c.name) && (!brief || !c.long) {
+		names = append(names, c.name)
+		if expression.MatchString(c.name) {
 			chosen = append(chosen, c)
 		}
 	}

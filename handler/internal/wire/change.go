@@ -23,8 +23,7 @@ type change struct {
 
 // write adds the chunk to the output, as it came wherever that will do.
 func (s *Stream) write(c *Chunk, e change) {
-	s.out = append(s.out, "data: "...)
-	at := len(s.out)
+	at := s.event()
 	if s.unchanged(c, e) {
 		s.out = append(s.out, c.data...)
 	} else {

@@ -233,8 +233,7 @@ func (s *Stream) delta(name string, value []byte) {
 
 // own writes a chunk of our own with the given delta.
 func (s *Stream) own(delta []byte, finish string) {
-	s.out = append(s.out, "data: "...)
-	at := len(s.out)
+	at := s.event()
 	s.out = s.appendHead(s.out)
 	s.out = append(append(s.out, `,"choices":[{"index":0,"delta":`...), delta...)
 	s.out = append(append(append(s.out, `,"finish_reason":`...), finish...), "}]}"...)
@@ -311,8 +310,7 @@ func (s *Stream) Finish(a *Answer, reason string, usage []byte) {
 		s.own([]byte("{}"), finish)
 	}
 	if s.IncludeUsage && usage != nil {
-		s.out = append(s.out, "data: "...)
-		at := len(s.out)
+		at := s.event()
 		s.out = s.appendHead(s.out)
 		s.out = append(append(append(s.out, `,"choices":[],"usage":`...), usage...), '}')
 		s.end(at)
@@ -323,8 +321,7 @@ func (s *Stream) Finish(a *Answer, reason string, usage []byte) {
 // Fail ends the stream with an error, an object with a member `error`.
 func (s *Stream) Fail(failure []byte) {
 	s.release()
-	s.out = append(s.out, "data: "...)
-	at := len(s.out)
+	at := s.event()
 	s.out = append(s.out, failure...)
 	s.end(at)
 	s.done()
@@ -332,6 +329,12 @@ func (s *Stream) Fail(failure []byte) {
 
 // done writes the end of the stream.
 func (s *Stream) done() { s.out = append(s.out, "data: [DONE]\n\n"...) }
+
+// event begins an event and returns where its data starts, for end.
+func (s *Stream) event() int {
+	s.out = append(s.out, "data: "...)
+	return len(s.out)
+}
 
 // end ends the event of which the data starts at an offset of the output. JSON
 // that was spread over several data lines is put on one.

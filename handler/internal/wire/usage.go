@@ -86,8 +86,8 @@ func (f *part) addUp(object []byte, depth int) {
 
 func isNumber(c byte) bool { return c == '-' || '0' <= c && c <= '9' }
 
-// addNumbers appends the sum of two JSON numbers to dst. Those that are no integers, such as costs,
-// are added as decimals, so that 0.1 and 0.2 make 0.3.
+// addNumbers appends the sum of two JSON numbers to dst. Those that are no
+// integers, such as costs, are added as decimals, so that 0.1 and 0.2 make 0.3.
 func addNumbers(dst, a, b []byte) []byte {
 	if x, ok := count(a); ok {
 		if y, ok := count(b); ok {
@@ -95,19 +95,19 @@ func addNumbers(dst, a, b []byte) []byte {
 		}
 	}
 	if huge(a) || huge(b) {
-		return b
+		return append(dst, b...)
 	}
 	x, ok := new(big.Rat).SetString(string(a))
 	y, ok2 := new(big.Rat).SetString(string(b))
 	if !ok || !ok2 {
-		return b
+		return append(dst, b...)
 	}
 	x.Add(x, y)
 	if x.IsInt() {
-		return []byte(x.Num().String())
+		return x.Num().Append(dst, 10)
 	}
 	digits, _ := x.FloatPrec()
-	return []byte(x.FloatString(min(digits, 20)))
+	return append(dst, x.FloatString(min(digits, 20))...)
 }
 
 // count reads a number that is a count, of so few digits that a sum of two is
