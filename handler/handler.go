@@ -110,10 +110,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return h.unreadable(w, err)
 	}
 	defer body.Release()
+	if h.Offer == OfferRequested && !body.MayConcern() {
+		return h.passAsIs(w, r, next, body)
+	}
+	if err := body.Complete(); err != nil {
+		return h.unreadable(w, err)
+	}
 	req, ok := wire.Scan(body)
 	if !ok {
-		setBody(r, body.Segments(), r.ContentLength)
-		return next.ServeHTTP(w, r)
+		return h.passAsIs(w, r, next, body)
 	}
 	if !h.wants(req) {
 		return h.pass(w, r, next, req)
@@ -150,20 +155,30 @@ func isChat(r *http.Request) bool {
 // pass hands a request that does not use the tool to next. Only a session id
 // is taken out: no upstream has a use for it, and some refuse metadata.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, req *wire.Request) error {
-	if h.sessionHeader != "" {
-		r.Header.Del(h.sessionHeader)
-	}
 	edited := req.Rewrite(wire.RewriteOptions{Name: h.ToolName})
 	if req.HasTool || !edited.Changed() {
-		setBody(r, req.Body().Segments(), r.ContentLength)
-		return next.ServeHTTP(w, r)
+		return h.passAsIs(w, r, next, req.Body())
 	}
+	h.dropSessionHeader(r)
 	for _, name := range bodyDigests {
 		r.Header.Del(name)
 	}
 	segments := edited.Turn(wire.Turn{})
 	setBody(r, segments, segments.Len())
 	return next.ServeHTTP(w, r)
+}
+
+// passAsIs hands a request to next with the body that came.
+func (h *Handler) passAsIs(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, body *wire.Body) error {
+	h.dropSessionHeader(r)
+	setBody(r, body.Segments(), r.ContentLength)
+	return next.ServeHTTP(w, r)
+}
+
+func (h *Handler) dropSessionHeader(r *http.Request) {
+	if h.sessionHeader != "" {
+		r.Header.Del(h.sessionHeader)
+	}
 }
 
 // unreadable answers a request of which the body cannot be read. What Caddy

@@ -232,11 +232,32 @@ func TestSessionIDOfAPlaceholder(t *testing.T) {
 	})
 }
 
+func TestSessionHeaderStaysHereWhateverTheBodyIs(t *testing.T) {
+	h := handler.New(handler.Config{Logger: zap.NewNop(), ToolName: "run_python", SessionID: "{header.X-Session}"})
+	for _, body := range []string{``, `{"messages":[]}`, `{"messages":`, `{"messages":"session_id"`, `{"metadata":{"session_id":"s"}}`} {
+		r := httptest.NewRequest(http.MethodPost, "/chat/completions", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Session", "one")
+		err := h.ServeHTTP(httptest.NewRecorder(), r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
+			if r.Header.Get("X-Session") != "" {
+				t.Errorf("the header went upstream with %q", body)
+			}
+			return nil
+		}))
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestBodiesThatCannotBeRead(t *testing.T) {
 	edit := func(c *handler.Config, _ *session.Limits) { c.MaxBody = 1000 }
 	post := func(f *fixture, body io.Reader) *response {
 		w := newResponse()
 		r := httptest.NewRequest(http.MethodPost, "/chat/completions", body)
+		if d, ok := body.(declared); ok {
+			r.ContentLength = int64(d.length)
+		}
 		r.Header.Set("Content-Type", "application/json")
 		f.serve(w, caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, &caddyhttp.Server{}))
 		return w
@@ -257,6 +278,19 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 			post(f, io.MultiReader(strings.NewReader("{"), failing{errGone})).refuses(t, http.StatusBadRequest, "could not be read")
 		})
 	})
+	t.Run("broken off before its last byte", func(t *testing.T) {
+		inBubble(t, edit, func(f *fixture) {
+			body := ask(nil)
+			r := io.MultiReader(strings.NewReader(body[:len(body)-1]), failing{errGone})
+			post(f, declared{r, len(body)}).refuses(t, http.StatusBadRequest, "could not be read")
+		})
+	})
+	t.Run("longer than declared", func(t *testing.T) {
+		inBubble(t, edit, func(f *fixture) {
+			body := ask(nil)
+			post(f, declared{strings.NewReader(body + "\n\n"), len(body)}).refuses(t, http.StatusBadRequest, "could not be read")
+		})
+	})
 	t.Run("refused by Caddy", func(t *testing.T) {
 		inBubble(t, edit, func(f *fixture) {
 			tooLarge := caddyhttp.Error(http.StatusRequestEntityTooLarge, errors.New("request_body"))
@@ -265,6 +299,12 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 			}
 		})
 	})
+}
+
+// declared is a body with the length that its request declares.
+type declared struct {
+	io.Reader
+	length int
 }
 
 type failing struct{ err error }

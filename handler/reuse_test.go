@@ -84,6 +84,47 @@ func TestBodyReadAfterTheAnswerIsTheRequestsOwn(t *testing.T) {
 	all.Wait()
 }
 
+// The server begins to watch a client's connection with the end of its body,
+// which wakes a thread. That is to be where it is with any other handler: when
+// the transport sends the body.
+func TestEndOfAPassedBodyIsReadByTheNextHandler(t *testing.T) {
+	for _, size := range []int{10, 1000, 100_000} {
+		body := filled("a", size)
+		client := &watched{left: body}
+		r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", client)
+		r.ContentLength = int64(len(body))
+		r.Header.Set("Content-Type", "application/json")
+		err := passing().ServeHTTP(httptest.NewRecorder(), r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
+			if client.ended {
+				t.Errorf("%d bytes: the body was read to its end before", size)
+			}
+			got, err := io.ReadAll(r.Body)
+			if string(got) != body || !client.ended {
+				t.Errorf("%d bytes: %d were read, to the end: %v", size, len(got), client.ended)
+			}
+			return err
+		}))
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// watched is a body like that of a server, which ends with its last byte.
+type watched struct {
+	left  string
+	ended bool
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	n := copy(p, w.left)
+	if w.left = w.left[n:]; w.left == "" {
+		w.ended = true
+		return n, io.EOF
+	}
+	return n, nil
+}
+
 // What was not read when one handler failed is there for the next one, as it
 // is with handle_errors.
 func TestUnreadBodyCanBeReadLater(t *testing.T) {

@@ -19,12 +19,16 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
 // ErrTooLarge says that a body has more bytes than ReadBody was allowed to
 // take. It comes with no body: a part of a request is of no use.
 var ErrTooLarge = errors.New("request body is larger than the limit")
+
+// ErrLonger says that a body has more bytes than it was declared to have.
+var ErrLonger = errors.New("request body is longer than its declared length")
 
 // How ReadBody takes memory. A body of known length gets one block of that size
 // up to exactBuffer; beyond it, and without a length, memory is only taken in
@@ -35,25 +39,27 @@ const (
 	exactBuffer = 8 << 20
 )
 
-// Body is the bytes of a request, in one block or in several. It never changes
-// once it is made, so it may be read any number of times and by several
+// Body is the bytes of a request, in one block or in several. It does not
+// change but by Complete, so it may be read any number of times and by several
 // goroutines at once. Offsets into it count from the first byte of the first
 // block.
 type Body struct {
 	blocks [][]byte
 	size   int
-	one    [1][]byte // backs blocks of the usual body, which has one
+	few    [2][]byte // backs blocks of the usual body: one, and the last byte
 	whole  Segments  // all of it
 
 	lent  bool         // the blocks are to be given back
 	users atomic.Int64 // while they are: the owner of the body and the readers that are open
+
+	tail tail
 }
 
 // NewBody returns a body over the blocks, which it keeps: the caller must not
 // write to them any more.
 func NewBody(blocks ...[]byte) *Body {
 	b := &Body{}
-	b.blocks = b.one[:0]
+	b.blocks = b.few[:0]
 	for _, block := range blocks {
 		b.add(block)
 	}
@@ -77,7 +83,7 @@ func (b *Body) giveBack() {
 		freed.give(block)
 		b.blocks[i] = nil
 	}
-	b.blocks, b.size = nil, 0 // whole has no use any more: it makes readers that are closed
+	b.blocks, b.size, b.whole.size = nil, 0, 0 // whole has no use any more: it makes readers that are closed
 }
 
 // hold adds a user. It is false when the body may be over.
@@ -104,10 +110,11 @@ func (b *Body) add(block []byte) {
 	}
 }
 
-// ReadBody reads r to its end, exactly once. contentLength is the length the
-// request declares, or -1; it only chooses how memory is taken, what counts is
-// what r delivers. A limit of 0 or less is none. The error is ErrTooLarge or
-// the one that r returned, as it came. The body is to be released.
+// ReadBody reads the body of a request from r. contentLength is the length that
+// the request declares, or -1. With a length the last byte is left in r until a
+// reader of all segments wants it, or Complete. A limit of 0 or less is none.
+// The error is ErrTooLarge or the one that r returned, as it came. The body is
+// to be released.
 func ReadBody(r io.Reader, contentLength, limit int64) (*Body, error) {
 	if limit > 0 && contentLength > limit {
 		return nil, ErrTooLarge
@@ -141,15 +148,18 @@ func (b *Body) read(r io.Reader, contentLength, limit int64) error {
 			return nil
 		case err != nil:
 			return err
+		case int64(b.size) == contentLength-1:
+			b.tail.r, b.whole.open = r, true
+			b.whole.size++
+			return nil
 		}
 	}
 }
 
 // nextBlock returns the size of the block that follows the first got bytes.
 func nextBlock(got, contentLength int64) int64 {
-	if left := contentLength - got; contentLength >= 0 && left >= 0 {
-		// One more byte, in which nothing is to come, shows the end.
-		return min(left+1, max(got, exactBuffer))
+	if left := contentLength - 1 - got; left > 0 {
+		return min(left, max(got, exactBuffer))
 	}
 	return min(max(got, firstBlock), largestGrow)
 }
@@ -172,8 +182,51 @@ func fill(r io.Reader, block []byte) (int, error) {
 	}
 }
 
+// tail is the end of a body that is still where the body came from. net/http
+// starts to watch the connection of a client once the body of its request has
+// been read to the end, which wakes a thread. Where that is done by the
+// transport, as with any other handler, a wake-up happens anyway.
+type tail struct {
+	r    io.Reader // nil when nothing was left
+	once sync.Once
+	room [2]byte // one byte is to come; another shows that there are more
+	n    int
+	err  error
+}
+
+// read returns the last byte, or nothing when the body ended without it. It is
+// taken once for all who ask, who wait for that.
+func (t *tail) read() ([]byte, error) {
+	t.once.Do(func() {
+		n, err := fill(t.r, t.room[:])
+		switch {
+		case n > 1:
+			t.err = ErrLonger
+		case err != io.EOF: //nolint:errorlint // a wrapped one is not the end of the body
+			t.err = err
+		default:
+			t.n = n
+		}
+	})
+	return t.room[:t.n:t.n], t.err
+}
+
+// Complete reads what ReadBody has left. It is not for a body of which readers
+// have been made.
+func (b *Body) Complete() error {
+	if !b.whole.open {
+		return nil
+	}
+	last, err := b.tail.read()
+	if err == nil {
+		b.whole.open, b.whole.size = false, int64(b.size)
+		b.add(last)
+	}
+	return err
+}
+
 // Len returns the number of bytes.
-func (b *Body) Len() int64 { return int64(b.size) }
+func (b *Body) Len() int64 { return b.whole.size }
 
 // Segments returns the whole body, unedited.
 func (b *Body) Segments() *Segments { return &b.whole }

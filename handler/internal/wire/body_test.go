@@ -19,6 +19,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 )
@@ -26,13 +27,22 @@ import (
 func TestReadBodyGivesWhatTheReaderDelivers(t *testing.T) {
 	for _, size := range []int{0, 1, firstBlock - 1, firstBlock, firstBlock + 1, 100_000, exactBuffer, exactBuffer + 7} {
 		data := bytes.Repeat([]byte("0123456789abcde\n"), size/16+1)[:size]
-		for _, declared := range []int{-1, size, size / 2, size + 10} {
+		for _, declared := range []int{-1, size, size + 1, size + 10} {
 			b, err := ReadBody(bytes.NewReader(data), int64(declared), 0)
-			if err != nil || b.Len() != int64(size) || !bytes.Equal(b.Bytes(0, size), data) {
-				t.Errorf("%d bytes declared as %d: got %d, %v", size, declared, b.Len(), err)
+			if err != nil {
+				t.Fatalf("%d bytes declared as %d: %v", size, declared, err)
 			}
 			if declared == size && size <= exactBuffer && len(b.blocks) > 1 {
 				t.Errorf("%d bytes of known length came in %d blocks", size, len(b.blocks))
+			}
+			if got, err := io.ReadAll(b.Segments().NewReader()); err != nil || !bytes.Equal(got, data) {
+				t.Errorf("%d bytes declared as %d: read %d, %v", size, declared, len(got), err)
+			}
+			if err := b.Complete(); err != nil || b.Len() != int64(size) || !bytes.Equal(b.Bytes(0, size), data) {
+				t.Errorf("%d bytes declared as %d: completed to %d, %v", size, declared, b.Len(), err)
+			}
+			if got, err := io.ReadAll(b.Segments().NewReader()); err != nil || !bytes.Equal(got, data) {
+				t.Errorf("%d bytes declared as %d, complete: read %d, %v", size, declared, len(got), err)
 			}
 		}
 	}
@@ -47,6 +57,9 @@ func TestReadBodyWorksWithAnyReader(t *testing.T) {
 	} {
 		for _, declared := range []int64{-1, int64(len(data))} {
 			b, err := ReadBody(wrap(strings.NewReader(data)), declared, 0)
+			if err == nil {
+				err = b.Complete()
+			}
 			if err != nil || string(b.Segments().Bytes()) != data {
 				t.Errorf("%s, declared %d: %v", name, declared, err)
 			}
@@ -116,16 +129,117 @@ func TestReadBodyGivesUpOnAReaderThatDeliversNothing(t *testing.T) {
 
 func TestReadBodyReadsOnceBeyondTheData(t *testing.T) {
 	for _, declared := range []int64{-1, 3} {
-		ends := 0
+		rest, ends := "abc", 0
 		r := readerFunc(func(p []byte) (int, error) {
-			if ends++; ends == 1 {
-				return copy(p, "abc"), nil
+			n := copy(p, rest)
+			if rest = rest[n:]; n > 0 {
+				return n, nil
 			}
+			ends++
 			return 0, io.EOF
 		})
-		if _, err := ReadBody(r, declared, 0); err != nil || ends != 2 {
-			t.Errorf("declared %d: the end was asked for %d times, %v", declared, ends-1, err)
+		b, err := ReadBody(r, declared, 0)
+		if err == nil {
+			err = b.Complete()
 		}
+		if err != nil || ends != 1 || b.Complete() != nil {
+			t.Errorf("declared %d: the end was asked for %d times, %v", declared, ends, err)
+		}
+	}
+}
+
+// endingWith delivers a text but for its last byte, and then what it is told to.
+func endingWith(text string, last func(p []byte) (int, error)) io.Reader {
+	return io.MultiReader(strings.NewReader(text[:len(text)-1]), readerFunc(last))
+}
+
+// The transport is to read the end of a body, so that the server begins to
+// watch the connection where it always does.
+func TestLastByteIsLeftToTheReader(t *testing.T) {
+	const text = `{"messages":[]}`
+	asked := 0
+	b, err := ReadBody(endingWith(text, func(p []byte) (int, error) {
+		asked++
+		p[0] = '}'
+		return 1, io.EOF
+	}), int64(len(text)), 0)
+	if err != nil || asked > 0 || b.Len() != int64(len(text)) || b.Segments().Len() != b.Len() {
+		t.Fatalf("the end was asked for %d times, %d bytes, %v", asked, b.Len(), err)
+	}
+	p := make([]byte, 2*len(text))
+	for range 3 { // over further connections
+		r := b.Segments().NewReader()
+		if n, err := r.Read(p); err != nil || string(p[:n]) != text {
+			t.Errorf("one read is %q, %v", p[:n], err)
+		}
+		if n, err := r.Read(p); n != 0 || err != io.EOF {
+			t.Errorf("after it: %d, %v", n, err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the end was asked for %d times", asked)
+	}
+}
+
+func TestLastByteIsReadOnceForAllReaders(t *testing.T) {
+	const text = `{"messages":[]}`
+	reading, deliver := make(chan struct{}), make(chan struct{})
+	b, err := ReadBody(endingWith(text, func(p []byte) (int, error) {
+		close(reading)
+		<-deliver
+		p[0] = '}'
+		return 1, io.EOF
+	}), int64(len(text)), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	read := func() {
+		r := b.Segments().NewReader()
+		all.Go(func() {
+			if got, err := io.ReadAll(r); err != nil || string(got) != text {
+				t.Errorf("read %q, %v", got, err)
+			}
+		})
+	}
+	read()
+	<-reading
+	read()
+	closed := b.Segments().NewReader()
+	_ = closed.Close() // without waiting for them
+	b.Release()
+	close(deliver)
+	all.Wait()
+	if b.Len() != 0 {
+		t.Error("the body was not given back")
+	}
+}
+
+func TestMissingLastByteIsTheReadersError(t *testing.T) {
+	const text = `{"messages":[]}`
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		last func(p []byte) (int, error)
+		want error
+	}{
+		"broken": {func([]byte) (int, error) { return 0, broken }, broken},
+		"longer": {func(p []byte) (int, error) { return copy(p, "}\n"), nil }, ErrLonger},
+		"stuck":  {stuck{}.Read, io.ErrNoProgress},
+	} {
+		b, err := ReadBody(endingWith(text, c.last), int64(len(text)), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			got, err := io.ReadAll(b.Segments().NewReader())
+			if !errors.Is(err, c.want) || string(got) != text[:len(text)-1] {
+				t.Errorf("%s: read %q, %v", name, got, err)
+			}
+			if err := b.Complete(); !errors.Is(err, c.want) {
+				t.Errorf("%s: completed, %v", name, err)
+			}
+		}
+		b.Release()
 	}
 }
 

@@ -76,10 +76,10 @@ func (f *freeList) remove(i int) []byte {
 	return block
 }
 
-// give keeps a block, of which nobody may have a part any more. The oldest
-// ones make room for it.
+// give keeps a block, of which nobody may have a part any more, unless it is
+// smaller than any that take returns. The oldest ones make room for it.
 func (f *freeList) give(block []byte) {
-	if cap(block) > keptBytes {
+	if cap(block) < smallBlock || cap(block) > keptBytes {
 		return
 	}
 	f.mu.Lock()

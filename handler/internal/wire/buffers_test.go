@@ -41,7 +41,7 @@ func TestFreeListGivesBackWhatFits(t *testing.T) {
 }
 
 func TestFreeListIsBounded(t *testing.T) {
-	for name, size := range map[string]int{"small": 1, "large": 5 << 20, "as large as the bound": keptBytes, "larger": keptBytes + 1} {
+	for name, size := range map[string]int{"small": smallBlock, "large": 5 << 20, "as large as the bound": keptBytes, "larger": keptBytes + 1} {
 		var f freeList
 		for range min(2*keptBlocks, 4*keptBytes/size) {
 			f.give(make([]byte, size))
@@ -59,11 +59,18 @@ func TestFreeListIsBounded(t *testing.T) {
 func TestFreeListForgetsTheOldest(t *testing.T) {
 	var f freeList
 	for range keptBlocks {
-		f.give(make([]byte, 1<<10))
+		f.give(make([]byte, smallBlock))
 	}
 	f.give(make([]byte, keptBytes))
 	if len(f.blocks) != 1 || f.bytes != keptBytes {
 		t.Errorf("%d bytes in %d blocks are kept", f.bytes, len(f.blocks))
+	}
+}
+
+func TestFreeListKeepsNoCrumbs(t *testing.T) {
+	var f freeList
+	if f.give(make([]byte, smallBlock-1)); len(f.blocks) != 0 {
+		t.Error("a block is kept that is smaller than any that is taken")
 	}
 }
 
@@ -128,6 +135,9 @@ func TestClosedReaderReadsNothing(t *testing.T) {
 func TestTurnHoldsTheBody(t *testing.T) {
 	body := `{"messages":[{"role":"user","content":"` + strings.Repeat("a", 100_000) + `"}],"tools":[{"type":"code_interpreter"}]}`
 	b, err := ReadBody(strings.NewReader(body), int64(len(body)), 0)
+	if err == nil {
+		err = b.Complete()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

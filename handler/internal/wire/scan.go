@@ -110,6 +110,7 @@ type Request struct {
 // JSON object (a byte order mark, trailing text and a cut end included), which
 // is then to be passed on as it is. Keys and values are compared as decoded
 // and with their case; what stands deeper is not mistaken for what is meant.
+// The body is to be complete.
 func Scan(body *Body) (*Request, bool) {
 	s := newScanner(body, 0)
 	if s.token() != '{' {

@@ -57,30 +57,65 @@ func benchmarkScan(b *testing.B, body *Body) {
 	}
 }
 
-// BenchmarkScanOfMany scans texts in turn that differ, so that the processor
-// cannot know them by heart, as it does a text of 100 KB after some rounds.
-func BenchmarkScanOfMany(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		body func(i int) []byte
-	}{
-		{"prose", func(i int) []byte { return bodies.Chat(bodies.Text(100<<10, uint64(i)), bodies.OtherTool) }},
-		{"code", func(i int) []byte { return bodies.Chat(bodies.Code(100<<10, uint64(i)), bodies.OtherTool) }},
-	} {
-		b.Run("by=wire/body=100KB"+c.name, func(b *testing.B) {
+// many is what scans are measured with that the processor cannot know by heart,
+// as it does a text of 100 KB after some rounds: texts in turn that differ.
+var many = []struct {
+	name string
+	body func(seed uint64) []byte
+}{
+	{"prose", func(seed uint64) []byte { return bodies.Chat(bodies.Text(100<<10, seed), bodies.OtherTool) }},
+	{"code", func(seed uint64) []byte { return bodies.Chat(bodies.Code(100<<10, seed), bodies.OtherTool) }},
+}
+
+func benchmarkMany(b *testing.B, edit func([]byte) []byte, scan func(*Body) bool) {
+	for _, m := range many {
+		b.Run("by=wire/body=100KB"+m.name, func(b *testing.B) {
 			var turns [16]*Body
 			for i := range turns {
-				turns[i] = NewBody(c.body(i))
+				turns[i] = NewBody(edit(m.body(uint64(i))))
 			}
 			b.SetBytes(turns[0].Len())
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if r, ok := Scan(turns[i%len(turns)]); !ok || r.HasTool {
+				if !scan(turns[i%len(turns)]) {
 					b.Fatal("the scan is wrong")
 				}
 			}
 		})
 	}
+}
+
+func BenchmarkScanOfMany(b *testing.B) {
+	benchmarkMany(b, bytes.Clone, func(body *Body) bool {
+		r, ok := Scan(body)
+		return ok && !r.HasTool
+	})
+}
+
+// withoutSession is a request that has nothing to be found by a glance.
+func withoutSession(data []byte) []byte {
+	return bytes.ReplaceAll(data, []byte(`"session_id"`), []byte(`"sessions"`))
+}
+
+// BenchmarkGlance measures the look at requests that have neither the tool nor a
+// session id, which are not scanned.
+func BenchmarkGlance(b *testing.B) {
+	for _, m := range bodies.Measured {
+		body := NewBody(withoutSession(m.Plain()))
+		b.Run("by=wire/body="+m.Name, func(b *testing.B) {
+			b.SetBytes(body.Len())
+			b.ReportAllocs()
+			for b.Loop() {
+				if body.MayConcern() {
+					b.Fatal("the glance is wrong")
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkGlanceOfMany(b *testing.B) {
+	benchmarkMany(b, withoutSession, func(body *Body) bool { return !body.MayConcern() })
 }
 
 // BenchmarkRewrite measures what a request with the tool costs up to its first

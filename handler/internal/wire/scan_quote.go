@@ -25,6 +25,8 @@ import (
 // escaped, without asking where they are.
 const (
 	wordSize  = 8
+	ones      = 0x0101010101010101
+	highBits  = 0x80 * ones
 	nearQuote = 32 // from one escaped quote to the next: that is near
 	manyNear  = 4  // so many near ones in a row are a text full of them
 	blockSize = 4 * wordSize
@@ -81,7 +83,6 @@ func blockMayEnd(block *[2 + blockSize]byte) bool {
 // has false answers on the safe side; that it is not, by an addition without any.
 func mayEnd(p []byte) uint64 {
 	const (
-		ones  = 0x0101010101010101
 		seven = 0x7f * ones
 		quote = '"' * ones
 		slash = '\\' * ones
@@ -93,5 +94,5 @@ func mayEnd(p []byte) uint64 {
 	isQuote := (q - ones) &^ q
 	noSlash := (s&seven + seven) | s
 	isSecond := (t - ones) &^ t
-	return isQuote & (noSlash | isSecond) & (0x80 * ones)
+	return isQuote & (noSlash | isSecond) & highBits
 }

@@ -62,7 +62,7 @@ func unescape(dst, raw []byte) ([]byte, bool) {
 			}
 			raw = raw[5:]
 			if utf16.IsSurrogate(r) {
-				r, raw = pair(r, raw)
+				r, raw = surrogates(r, raw)
 			}
 			dst = utf8.AppendRune(dst, r)
 			continue
@@ -76,8 +76,8 @@ func unescape(dst, raw []byte) ([]byte, bool) {
 	}
 }
 
-// pair joins a surrogate with the one that raw begins with.
-func pair(high rune, raw []byte) (rune, []byte) {
+// surrogates joins a surrogate with the one that raw begins with.
+func surrogates(high rune, raw []byte) (rune, []byte) {
 	if len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
 		if low, ok := hex4(raw[2:]); ok {
 			if r := utf16.DecodeRune(high, low); r != utf8.RuneError {

@@ -15,6 +15,7 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type Segments struct {
 	body *Body // in which pieces lie
 	list [][]byte
 	size int64
+	open bool // the last byte of the body follows the list
 }
 
 // fewSegments is as many pieces as most turns have.
@@ -82,20 +84,20 @@ func (s *Segments) Len() int64 { return s.size }
 // them can be in use at once; closing one ends only that one, and may be done
 // while it is read. One that is made after the body is over has been closed.
 func (s *Segments) NewReader() io.ReadCloser {
-	r := &segmentsReader{body: s.body, list: s.list}
+	r := &segmentsReader{body: s.body, list: s.list, open: s.open}
 	if s.body != nil && !s.body.hold() {
-		r.body, r.list = nil, nil
+		r.body, r.list, r.open = nil, nil, false
 		r.state.Store(readerClosed)
 	}
 	return r
 }
 
-// WriteTo writes all bytes to w.
+// WriteTo writes all bytes to w. The body is to be complete.
 func (s *Segments) WriteTo(w io.Writer) (int64, error) {
 	return writeAll(w, s.list)
 }
 
-// Bytes returns a joined copy.
+// Bytes returns a joined copy. The body is to be complete.
 func (s *Segments) Bytes() []byte {
 	p := make([]byte, 0, s.size)
 	for _, seg := range s.list {
@@ -136,6 +138,8 @@ type segmentsReader struct {
 	body  *Body    // nil once it has been let go
 	list  [][]byte // those not begun
 	rest  []byte   // what is left of the one begun
+	open  bool     // the last byte of the body is to follow
+	err   error    // why it did not
 	state atomic.Int32
 }
 
@@ -143,34 +147,41 @@ func (r *segmentsReader) Read(p []byte) (int, error) {
 	if !r.state.CompareAndSwap(readerIdle, readerBusy) {
 		return 0, ErrClosed
 	}
-	n := r.read(p)
-	ended := n == 0 && len(p) > 0
-	if ended {
+	n, err := r.read(p)
+	if err != nil {
 		r.letGo() // not everybody closes what has ended
 	}
 	if !r.state.CompareAndSwap(readerBusy, readerIdle) {
 		r.letGo()
 	}
-	if ended {
-		return 0, io.EOF
-	}
-	return n, nil
+	return n, err
 }
 
-func (r *segmentsReader) read(p []byte) int {
-	n := 0
+func (r *segmentsReader) read(p []byte) (n int, err error) {
 	for n < len(p) {
-		if len(r.rest) == 0 {
-			if len(r.list) == 0 {
-				break
-			}
-			r.rest, r.list = r.list[0], r.list[1:]
+		if len(r.rest) == 0 && !r.next() {
+			break
 		}
 		m := copy(p[n:], r.rest)
 		r.rest = r.rest[m:]
 		n += m
 	}
-	return n
+	if n == 0 && len(p) > 0 {
+		err = cmp.Or(r.err, io.EOF)
+	}
+	return n, err
+}
+
+// next goes on to the next piece.
+func (r *segmentsReader) next() bool {
+	switch {
+	case len(r.list) > 0:
+		r.rest, r.list = r.list[0], r.list[1:]
+	case r.open:
+		r.open = false
+		r.rest, r.err = r.body.tail.read()
+	}
+	return len(r.rest) > 0
 }
 
 // Close ends the reader. It can be called again, and does not wait for a read.
