@@ -16,8 +16,10 @@ package handler_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -87,8 +89,8 @@ func TestBodyReadAfterTheAnswerIsTheRequestsOwn(t *testing.T) {
 // The server begins to watch a client's connection with the end of its body,
 // which wakes a thread. That is to be where it is with any other handler: when
 // the transport sends the body.
-func TestEndOfAPassedBodyIsReadByTheNextHandler(t *testing.T) {
-	for _, size := range []int{10, 1000, 100_000} {
+func TestEndOfASmallPassedBodyIsReadByTheNextHandler(t *testing.T) {
+	for _, size := range []int{10, 1000, 4000} {
 		body := filled("a", size)
 		client := &watched{left: body}
 		r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", client)
@@ -123,6 +125,61 @@ func (w *watched) Read(p []byte) (int, error) {
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// A large body is here before the next handler is called, whatever deadlines
+// there are for reading it, and whoever leaves while it comes.
+func TestLargeBodyIsReadBeforeTheNextHandler(t *testing.T) {
+	body := filled("a", 100_000)
+	client := &watched{left: body}
+	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", client)
+	r.ContentLength = int64(len(body))
+	r.Header.Set("Content-Type", "application/json")
+	err := passing().ServeHTTP(httptest.NewRecorder(), r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error {
+		if !client.ended {
+			t.Error("a part of the body is left")
+		}
+		return nil
+	}))
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A client that leaves before the last byte of its body has sent no request.
+func TestClientThatLeavesBeforeItsLastByte(t *testing.T) {
+	for name, body := range map[string]string{
+		"small": filled("a", 100), "large": filled("a", 100_000),
+		"with the tool": `{"tools":[{"type":"code_interpreter"}],"messages":[]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			served := make(chan error, 1)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var read error
+				err := passing().ServeHTTP(w, r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
+					if _, read = io.ReadAll(r.Body); read == nil {
+						t.Error("the next handler got a whole request")
+					}
+					return read
+				}))
+				served <- err
+			}))
+			defer server.Close()
+			c, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				len(body), body[:len(body)-1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Close()
+			if err := <-served; name == "small" && !errors.Is(err, io.ErrUnexpectedEOF) || name != "small" && err != nil {
+				t.Errorf("the handler returned %v", err)
+			}
+		})
+	}
 }
 
 // What was not read when one handler failed is there for the next one, as it

@@ -39,6 +39,10 @@ const (
 	exactBuffer = 8 << 20
 )
 
+// largestOpen is the size of bodies of which the last byte is left: of those it
+// has come already, in the buffer of the connection.
+const largestOpen = 4 << 10
+
 // Body is the bytes of a request, in one block or in several. It does not
 // change but by Complete, so it may be read any number of times and by several
 // goroutines at once. Offsets into it count from the first byte of the first
@@ -111,8 +115,8 @@ func (b *Body) add(block []byte) {
 }
 
 // ReadBody reads the body of a request from r. contentLength is the length that
-// the request declares, or -1. With a length the last byte is left in r until a
-// reader of all segments wants it, or Complete. A limit of 0 or less is none.
+// the request declares, or -1. Of a small body with a length the last byte is
+// left in r until a reader wants it, or Complete. A limit of 0 or less is none.
 // The error is ErrTooLarge or the one that r returned, as it came. The body is
 // to be released.
 func ReadBody(r io.Reader, contentLength, limit int64) (*Body, error) {
@@ -148,7 +152,7 @@ func (b *Body) read(r io.Reader, contentLength, limit int64) error {
 			return nil
 		case err != nil:
 			return err
-		case int64(b.size) == contentLength-1:
+		case contentLength <= largestOpen && int64(b.size) == contentLength-1:
 			b.tail.r, b.whole.open = r, true
 			b.whole.size++
 			return nil
@@ -158,10 +162,15 @@ func (b *Body) read(r io.Reader, contentLength, limit int64) error {
 
 // nextBlock returns the size of the block that follows the first got bytes.
 func nextBlock(got, contentLength int64) int64 {
-	if left := contentLength - 1 - got; left > 0 {
-		return min(left, max(got, exactBuffer))
+	left := contentLength - got
+	switch {
+	case contentLength < 0 || left < 0:
+		return min(max(got, firstBlock), largestGrow)
+	case contentLength <= largestOpen && left > 1:
+		return left - 1
 	}
-	return min(max(got, firstBlock), largestGrow)
+	// One more byte, in which nothing is to come, shows the end.
+	return min(left+1, max(got, exactBuffer))
 }
 
 // fill reads until block is full or r ends. Unlike io.ReadFull it does not
@@ -185,7 +194,9 @@ func fill(r io.Reader, block []byte) (int, error) {
 // tail is the end of a body that is still where the body came from. net/http
 // starts to watch the connection of a client once the body of its request has
 // been read to the end, which wakes a thread. Where that is done by the
-// transport, as with any other handler, a wake-up happens anyway.
+// transport, as with any other handler, a wake-up happens anyway. With large
+// bodies it is lost in what else is to be done, and who left one would give the
+// client more time to break off.
 type tail struct {
 	r    io.Reader // nil when nothing was left
 	once sync.Once

@@ -20,20 +20,23 @@ import (
 	"math/bits"
 )
 
-// MayConcern says whether what has been read of the body can have the tool or a
-// session id. It is false for most requests that have neither, at a part of
-// what Scan costs, and exact then: a JSON string that decodes to one of the
-// names has it as it is, or has an escape by number for one of its letters.
+// MayConcern says whether the body can have the tool or a session id. It is
+// false for most requests that have neither, and exact then: a JSON string that
+// decodes to one of the names has it as it is, or has an escape by number for
+// one of its letters, and a quote at least comes after it, so that the last byte
+// of the body does not matter. Mostly it costs a fraction of Scan, and at worst
+// as much again. Bodies in several blocks are left to Scan.
 func (b *Body) MayConcern() bool {
 	return len(b.blocks) != 1 || (&glance{text: b.blocks[0]}).concerns()
 }
 
 // glance is a look for the names in a text without a look at its structure. It
-// goes by bytes that are rare in most texts. Where they are not, it takes the
-// text eight bytes at a time: each of them is a jump that the processor cannot
-// foresee, which costs more than to read what is between.
+// jumps from one byte to the next that are rare in most texts. Where they are
+// not, it takes the text eight bytes at a time: the processor cannot foresee a
+// jump, so that many cost more than to read what is between.
 type glance struct {
 	text   []byte
+	looked int // bytes
 	misses int
 	dense  [numMarks]bool // in the window before
 }
@@ -41,23 +44,25 @@ type glance struct {
 const (
 	glanceWindow = 4 << 10
 	fewJumps     = 32 // in a window
-	// A text with more places that need a closer look is given up: Scan does
-	// better by it.
-	fewMisses   = 32
-	rarerThan   = 256 // bytes for each further one
-	strideWords = 8
-	stride      = strideWords * wordSize
+	strideWords  = 8
+	stride       = strideWords * wordSize
+
+	// A text with more places that look like a name and are none is given up:
+	// Scan does better by it.
+	fewMisses = 32
+	rarerThan = 256 // bytes for each further one
 )
 
-// mark is a byte that every name has which is spelled in one of two ways.
+// mark is a byte that a name has to have which is spelled in one of two ways:
+// as it is, or with an escape.
 type mark struct {
 	rare, next byte // it, and what follows it
-	after      int  // so many bytes of that spelling are before it
+	after      int  // so many bytes of what is looked for are before it
 }
 
 const (
-	underscore = iota // of code_interpreter and session_id
-	zero              // of an escape by number, for an ASCII character
+	underscore = iota // in the middle of code_interpreter and session_id
+	zero              // of an escape by number of an ASCII character
 	numMarks
 )
 
@@ -66,9 +71,11 @@ var marks = [numMarks]mark{
 	zero:       {rare: '0', next: '0', after: len(`\u`)},
 }
 
+// concerns begins at the end, where SDKs put tools and metadata.
 func (g *glance) concerns() bool {
-	for at := 0; at < len(g.text); at += glanceWindow {
-		to := min(at+glanceWindow, len(g.text))
+	for to := len(g.text); to > 0; to -= glanceWindow {
+		at := max(to-glanceWindow, 0)
+		g.looked = len(g.text) - at
 		if g.meets(at, to, underscore) || bytes.IndexByte(g.text[at:to], '\\') >= 0 && g.meets(at, to, zero) {
 			return true
 		}
@@ -124,7 +131,7 @@ func (g *glance) meetsIn(at int, p pair, after int) bool {
 			if g.isName(at + bits.TrailingZeros64(found)/8 - after) {
 				return true
 			}
-			if g.misses++; g.misses > fewMisses+at/rarerThan {
+			if g.misses++; g.misses > fewMisses+g.looked/rarerThan {
 				return true
 			}
 		}

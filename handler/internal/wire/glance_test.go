@@ -107,9 +107,9 @@ func TestGlanceSparesRequestsWithoutTheNames(t *testing.T) {
 	}
 	for _, text := range []string{
 		`{"type":"code_interprete"}`, `{"type":"ode_interpreter"}`, `{"type":"code__interpreter"}`, `{"a":"_interpreter code session _id"}`,
-		`{"a":"\u0049\u0080\u0100\u5000"}`, `{"a":"\u"}`, `{"a":"\u00"}`, `{"a":"\\`, `_`, `__`, ``, `{`,
+		`{"a":"\u0049\u0080\u0100\u5000"}`, `{"a":"\u"}`, `{"a":"\u00"}`, `{"a":"\\`, `__`, `_i`, `\u`, `00`,
 	} {
-		if len(text) > 1 && mayConcern(t, text) {
+		if mayConcern(t, text) {
 			t.Errorf("something is seen in %s", text)
 		}
 	}
@@ -118,7 +118,7 @@ func TestGlanceSparesRequestsWithoutTheNames(t *testing.T) {
 // A text full of what needs a closer look is scanned, which is faster there.
 func TestGlanceGivesUpSoon(t *testing.T) {
 	for _, filling := range []string{"_i", `\"user_id\":1,`, `00`, `1000 `, fillings["marks of other things"]} {
-		g := glance{text: append([]byte(`\`), bytes.Repeat([]byte(filling), glanceWindow/len(filling))...)}
+		g := glance{text: []byte(strings.Repeat(filling, 2*glanceWindow/len(filling)) + `\`)}
 		if !g.concerns() || g.misses > 2*fewMisses {
 			t.Errorf("%s: given up after %d misses", filling, g.misses)
 		}

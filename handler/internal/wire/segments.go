@@ -92,18 +92,18 @@ func (s *Segments) NewReader() io.ReadCloser {
 	return r
 }
 
-// WriteTo writes all bytes to w. The body is to be complete.
+// WriteTo writes all bytes to w.
 func (s *Segments) WriteTo(w io.Writer) (int64, error) {
-	return writeAll(w, s.list)
-}
-
-// Bytes returns a joined copy. The body is to be complete.
-func (s *Segments) Bytes() []byte {
-	p := make([]byte, 0, s.size)
-	for _, seg := range s.list {
-		p = append(p, seg...)
+	n, err := writeAll(w, s.list)
+	if err != nil || !s.open {
+		return n, err
 	}
-	return p
+	last, err := s.body.tail.read()
+	if err != nil {
+		return n, err
+	}
+	m, err := w.Write(last)
+	return n + int64(m), err
 }
 
 func writeAll(w io.Writer, list [][]byte) (int64, error) {

@@ -17,6 +17,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"testing"
@@ -29,6 +30,15 @@ func segmentsOf(texts ...string) *Segments {
 		s.add([]byte(text))
 	}
 	return s
+}
+
+// Bytes returns a joined copy.
+func (s *Segments) Bytes() []byte {
+	var b bytes.Buffer
+	if n, err := s.WriteTo(&b); err != nil || n != s.size {
+		panic(fmt.Sprintf("%d of %d bytes, %v", n, s.size, err))
+	}
+	return b.Bytes()
 }
 
 func TestSegmentsReadAsOneText(t *testing.T) {
