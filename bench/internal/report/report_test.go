@@ -67,6 +67,15 @@ func TestAddedTimeIsHeldToToleranceOfTheBase(t *testing.T) {
 	}
 }
 
+func TestLargeBodiesHaveTheNoiseOfTheirRuns(t *testing.T) {
+	even := []float64{100, 100, 100}
+	for ours, want := range map[float64]Verdict{119: Held, 127: Within, 129: Missed} {
+		if row := Ratio("id", "t", Micros, []float64{ours, ours, ours}, even, even, Goal(1.20, 1.45).Loose()); row.Verdict != want || row.Spread != 0.08 {
+			t.Errorf("%v: %+v", ours, row)
+		}
+	}
+}
+
 func sample() *Report {
 	goal := 1.02
 	return &Report{Command: "table", Rows: []Row{

@@ -76,6 +76,9 @@ type Limits struct {
 	Goal, Gate *float64
 	// Tolerance is how far the control may be off, as a share of the base.
 	Tolerance float64
+	// Noise is the least that the spread is taken for, as a share of the base:
+	// runs may differ by more than the control shows.
+	Noise float64
 }
 
 // Goal returns limits with the usual tolerance.
@@ -86,9 +89,10 @@ func Goal(goal, gate float64) Limits {
 // Aim returns limits without a gate, with the usual tolerance.
 func Aim(goal float64) Limits { return Limits{Goal: &goal, Tolerance: 0.05} }
 
-// Loose returns the limits with the tolerance for large bodies.
+// Loose returns the limits with the tolerance and the noise for large bodies,
+// whose cost depends on when memory is collected.
 func (l Limits) Loose() Limits {
-	l.Tolerance = 0.10
+	l.Tolerance, l.Noise = 0.10, 0.08
 	return l
 }
 
@@ -99,7 +103,7 @@ func Info() Limits { return Limits{Tolerance: 0.05} }
 func Ratio(id, title, baseUnit string, ours, base, control []float64, l Limits) Row {
 	row := Row{ID: id, Title: title, Unit: Times, BaseUnit: baseUnit}
 	row.compare(ours, base, stats.Ratio)
-	row.judge(stats.Pairs(control, base, stats.Ratio), 1, l, l.Tolerance)
+	row.judge(stats.Pairs(control, base, stats.Ratio), 1, l, 1)
 	return row
 }
 
@@ -107,7 +111,7 @@ func Ratio(id, title, baseUnit string, ours, base, control []float64, l Limits) 
 func Added(id, title, unit string, ours, base, control []float64, l Limits) Row {
 	row := Row{ID: id, Title: title, Unit: unit, BaseUnit: unit}
 	row.compare(ours, base, stats.Difference)
-	row.judge(stats.Pairs(control, base, stats.Difference), 0, l, l.Tolerance*math.Abs(row.Base))
+	row.judge(stats.Pairs(control, base, stats.Difference), 0, l, math.Abs(row.Base))
 	return row
 }
 
@@ -126,11 +130,13 @@ func (r *Row) compare(ours, base []float64, f func(a, b float64) float64) {
 	r.Value = stats.Median(r.Rounds)
 }
 
-func (r *Row) judge(control []float64, center float64, l Limits, tolerance float64) {
+// judge takes the control, which is center without noise, and whose unit the
+// base is in.
+func (r *Row) judge(control []float64, center float64, l Limits, base float64) {
 	median := stats.Median(control)
 	r.Control = &median
-	r.Spread = stats.Spread(control, center)
-	r.Off = math.Abs(median-center) > tolerance
+	r.Spread = max(stats.Spread(control, center), l.Noise*base)
+	r.Off = math.Abs(median-center) > l.Tolerance*base
 	r.settle(l)
 }
 
