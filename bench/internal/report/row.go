@@ -51,7 +51,8 @@ type Row struct {
 
 	// Value is the median of the rounds, Control that of the control, which
 	// is plain Caddy against plain Caddy. Spread is how far the control is
-	// from what it should be. All are in Unit.
+	// from what it should be, or the Noise of the limits if that is more. All
+	// are in Unit.
 	Value   float64  `json:"value"`
 	Control *float64 `json:"control,omitempty"`
 	Spread  float64  `json:"spread"`
