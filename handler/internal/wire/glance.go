@@ -71,16 +71,25 @@ var marks = [numMarks]mark{
 	zero:       {rare: '0', next: '0', after: len(`\u`)},
 }
 
-// concerns begins at the end, where SDKs put tools and metadata.
+// concerns looks at the end first, where SDKs put tools and metadata, and then
+// goes forward, as memory is read best.
 func (g *glance) concerns() bool {
-	for to := len(g.text); to > 0; to -= glanceWindow {
-		at := max(to-glanceWindow, 0)
-		g.looked = len(g.text) - at
-		if g.meets(at, to, underscore) || bytes.IndexByte(g.text[at:to], '\\') >= 0 && g.meets(at, to, zero) {
+	end := max(len(g.text)-glanceWindow, 0)
+	if g.meetsAny(end, len(g.text)) {
+		return true
+	}
+	for at := 0; at < end; at += glanceWindow {
+		if g.meetsAny(at, min(at+glanceWindow, end)) {
 			return true
 		}
 	}
 	return false
+}
+
+// meetsAny does what meets does, of each mark.
+func (g *glance) meetsAny(at, to int) bool {
+	g.looked += to - at
+	return g.meets(at, to, underscore) || bytes.IndexByte(g.text[at:to], '\\') >= 0 && g.meets(at, to, zero)
 }
 
 // meets says whether a spelling with the mark begins within a range, or whether
