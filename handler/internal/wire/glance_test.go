@@ -72,16 +72,16 @@ var fillings = map[string]string{
 }
 
 func TestGlanceFindsANameWhereverItStands(t *testing.T) {
-	names := []string{`code_interpreter`, `session_id`, `code\u005finterpreter`, `s\u0065ssion_id`, `\u0063ode_interpreter`, `session_i\u0064`}
+	names := []string{`"code_interpreter"`, `"session_id"`, `"code\u005finterpreter"`, `"s\u0065ssion_id"`, `"\u0063ode_interpreter"`, `"session_i\u0064"`}
 	for kind, filling := range fillings {
-		text := strings.Repeat(filling, 5*glanceWindow/len(filling)/4)
+		text := strings.Repeat(filling, 9*glanceWindow/len(filling)/4)
 		places := []int{}
 		for d := range 2 * stride {
-			places = append(places, d, glanceWindow-stride+d)
+			places = append(places, d, glanceWindow-stride+d, len(text)-glanceWindow-stride+d)
 		}
 		for _, place := range places {
 			for _, name := range names {
-				for _, data := range []string{text[:place] + name + text[place:], text[:place] + name + `"`} {
+				for _, data := range []string{text[:place] + name + text[place:], text[:place] + name} {
 					if !mayConcern(t, data) {
 						t.Fatalf("%s: %s is not seen at %d of %d", kind, name, place, len(data))
 					}
@@ -105,8 +105,11 @@ func TestGlanceSparesRequestsWithoutTheNames(t *testing.T) {
 			t.Errorf("%s: something is seen", kind)
 		}
 	}
+	if mayConcern(t, `{"a":"`+strings.Repeat("-", glanceWindow)+"code_interpreter"+strings.Repeat("-", 2*glanceWindow)+`"}`) {
+		t.Error("a name is seen where there is no quote near it")
+	}
 	for _, text := range []string{
-		`{"type":"code_interprete"}`, `{"type":"ode_interpreter"}`, `{"type":"code__interpreter"}`, `{"a":"_interpreter code session _id"}`,
+		`code_interpreter`, `{"type":"code_interprete"}`, `{"type":"ode_interpreter"}`, `{"type":"code__interpreter"}`, `{"a":"_interpreter code session _id"}`,
 		`{"a":"\u0049\u0080\u0100\u5000"}`, `{"a":"\u"}`, `{"a":"\u00"}`, `{"a":"\\`, `__`, `_i`, `\u`, `00`,
 	} {
 		if mayConcern(t, text) {
@@ -118,7 +121,8 @@ func TestGlanceSparesRequestsWithoutTheNames(t *testing.T) {
 // A text full of what needs a closer look is scanned, which is faster there.
 func TestGlanceGivesUpSoon(t *testing.T) {
 	for _, filling := range []string{"_i", `\"user_id\":1,`, `00`, `1000 `, fillings["marks of other things"]} {
-		g := glance{text: []byte(strings.Repeat(filling, 2*glanceWindow/len(filling)) + `\`)}
+		some := `"` + strings.Repeat(filling, glanceWindow/2/len(filling))
+		g := glance{text: []byte(strings.Repeat(some, 4) + `\`)}
 		if !g.concerns() || g.misses > 2*fewMisses {
 			t.Errorf("%s: given up after %d misses", filling, g.misses)
 		}
@@ -134,9 +138,16 @@ func TestGlanceAllocatesNothing(t *testing.T) {
 	}
 }
 
-// spelled is what the glance is compared with: a name, or an escape that may be
-// a part of one.
-var spelled = regexp.MustCompile(`code_interpreter|session_id|\\u00[567]`)
+// What the glance is compared with: a name or an escape that may be a part of
+// one, which there has to be when it sees something, and a whole string with
+// such, in which it has to see something.
+var (
+	marked = regexp.MustCompile(`code_interpreter|session_id|\\u00[567]`)
+	inName = func() *regexp.Regexp {
+		const letters, escape = `(?:[a-z_]|\\u00[567].){0,15}`, `\\u00[567].`
+		return regexp.MustCompile(`"(?:code_interpreter|session_id|` + letters + escape + letters + `)(?:"|$)`)
+	}()
+)
 
 func FuzzGlance(f *testing.F) {
 	for kind, filling := range fillings {
@@ -154,12 +165,12 @@ func FuzzGlance(f *testing.F) {
 		if body.MayConcern() {
 			g := glance{text: read}
 			g.concerns()
-			if g.misses <= fewMisses && !spelled.Match(read) {
+			if g.misses <= fewMisses && !marked.Match(read) {
 				t.Errorf("something is seen in %.200q", data)
 			}
 			return
 		}
-		if spelled.Match(read) {
+		if inName.Match(read) {
 			t.Errorf("nothing is seen in %.200q", data)
 		}
 		if r, ok := Scan(NewBody(data)); ok && (r.HasTool || r.session.first != 0) {
