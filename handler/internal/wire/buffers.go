@@ -27,6 +27,7 @@ const (
 	keptBlocks  = 64
 	smallBlock  = 4 << 10
 	allocatedBy = 8 << 10 // the allocator's own step for large blocks
+	hugePage    = 2 << 20
 )
 
 // freed has the blocks of bodies that are over, for all handlers.
@@ -50,7 +51,11 @@ func (f *freeList) take(size int) []byte {
 	if room > smallBlock {
 		room = (room + allocatedBy - 1) &^ (allocatedBy - 1)
 	}
-	return make([]byte, size, room)
+	block := make([]byte, size, room)
+	if room >= hugePage {
+		preferHugePages(block)
+	}
+	return block
 }
 
 // find takes the latest block that size fits into without wasting more than
