@@ -104,8 +104,10 @@ func (w *wireEvent) parse(line []byte) (event Event, ok bool) {
 	if len(line) == 0 || line[0] != '{' {
 		return Event{}, false
 	}
-	*w = wireEvent{}
-	if err := decodeLenient(line, w); err != nil {
+	if *w = (wireEvent{}); w.usual(line) {
+		return w.event()
+	}
+	if *w = (wireEvent{}); decodeLenient(line, w) != nil {
 		// Python writes numbers that JSON does not have.
 		finite, changed := nullNonFinite(line)
 		if *w = (wireEvent{}); !changed || decodeLenient(finite, w) != nil {
