@@ -58,7 +58,11 @@ type Echoed struct {
 // Echo returns the message of the assistant as it goes back to the upstream,
 // with the given calls. What was refused before is left out.
 func (a *Answer) Echo(calls []Echoed, without Dropped) []byte {
-	dst := []byte(`{"role":"assistant"`)
+	room := 256
+	for _, c := range calls {
+		room += len(c.Arguments)
+	}
+	dst := append(make([]byte, 0, room), `{"role":"assistant"`...)
 	if a.message.get("content") == nil {
 		dst = append(append(dst, ','), without.content(&part{name: []byte(`"content"`), kind: 'n', value: []byte("null")})...)
 	}
@@ -104,7 +108,11 @@ type ExecutedTool struct {
 
 // JSON returns the element.
 func (e *ExecutedTool) JSON() []byte {
-	dst := strconv.AppendInt([]byte(`{"index":`), int64(e.Index), 10)
+	room := 128 + len(e.Arguments) + len(e.Results)
+	if e.Output != nil {
+		room += len(*e.Output) + len(*e.Output)/8
+	}
+	dst := strconv.AppendInt(append(make([]byte, 0, room), `{"index":`...), int64(e.Index), 10)
 	dst = append(dst, `,"type":"python","name":`...)
 	dst = append(appendQuoted(dst, e.Name), `,"arguments":`...)
 	dst = append(dst, validUTF8(e.Arguments)...)

@@ -72,7 +72,8 @@ func (e *Edited) Turn(t Turn) *Segments {
 	}
 	slices.SortStableFunc(edits, compareEdits)
 
-	s := newSegments(e.req.body)
+	// An edit ends a piece and has a text, a message has a comma.
+	s := newSegments(e.req.body, 2*(len(edits)+len(t.Appended))+len(e.req.body.blocks))
 	at, rest := 0, e.req.body.cursor()
 	for _, x := range edits {
 		rest.copy(s, at, x.start)

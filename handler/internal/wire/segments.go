@@ -35,8 +35,11 @@ type Segments struct {
 // fewSegments is as many pieces as most turns have.
 const fewSegments = 16
 
-// newSegments returns a list that is empty, with room for a few pieces.
-func newSegments(b *Body) *Segments {
+// newSegments returns a list that is empty, with room for so many pieces.
+func newSegments(b *Body, room int) *Segments {
+	if room > fewSegments {
+		return &Segments{body: b, list: make([][]byte, 0, room)}
+	}
 	s := &struct {
 		Segments
 		few [fewSegments][]byte

@@ -71,6 +71,7 @@ func (s *Splitter) Feed(p []byte, emit func(*Event) error) error {
 	for len(p) > 0 {
 		if data, n := s.whole(p); n > 0 {
 			p = p[n:]
+			s.begun = true
 			s.filled, s.event.Data, s.event.HasData = true, data, true
 			if err := s.dispatch(emit); err != nil {
 				return err
@@ -118,7 +119,7 @@ func (s *Splitter) Feed(p []byte, emit func(*Event) error) error {
 // It is 0 when the event is another one.
 func (s *Splitter) whole(p []byte) (data []byte, n int) {
 	const field = "data: "
-	if s.filled || s.afterCR || !s.begun || s.size > 0 || len(s.partial) > 0 || !bytes.HasPrefix(p, []byte(field+"{")) {
+	if s.filled || s.afterCR || s.size > 0 || len(s.partial) > 0 || !bytes.HasPrefix(p, []byte(field+"{")) {
 		return nil, 0
 	}
 	i := bytes.IndexByte(p, '\n')

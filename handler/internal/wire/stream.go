@@ -38,7 +38,7 @@ type Stream struct {
 	turns    int             // those that are over
 	shown    int             // calls of the client that have been begun in this turn
 	progress map[*Call]*seen // of the client's calls
-	held     []byte          // the chunk with the finish_reason
+	held     []byte          // the chunk with the finish_reason; empty for none
 	early    [][]byte        // chunks without a choice from before there was an id
 	chunk    *Chunk          // for held and early chunks; nil before the first
 }
@@ -111,7 +111,7 @@ func (s *Stream) Chunk(c *Chunk, a *Answer) {
 		}
 		return
 	}
-	if (c.substance() || len(calls) > 0) && s.held != nil {
+	if (c.substance() || len(calls) > 0) && len(s.held) > 0 {
 		s.release()
 	}
 	s.forward(c, change{calls: calls})
@@ -226,17 +226,27 @@ func (s *Stream) forward(c *Chunk, e change) {
 	}
 }
 
-// delta writes a chunk of our own with one member of a delta.
-func (s *Stream) delta(name string, value []byte) {
-	s.own(append(appendMember([]byte{'{'}, name, value), '}'), "null")
+// delta writes a chunk of our own with one member of a delta, which may be in
+// several pieces.
+func (s *Stream) delta(name string, value ...[]byte) {
+	at := s.own()
+	s.out = appendMember(s.out, name, nil)
+	for _, piece := range value {
+		s.out = append(s.out, piece...)
+	}
+	s.endOwn(at, "null")
 }
 
-// own writes a chunk of our own with the given delta.
-func (s *Stream) own(delta []byte, finish string) {
+// own begins a chunk of our own, up to the members of its delta, and returns
+// where it starts, for endOwn.
+func (s *Stream) own() int {
 	at := s.event()
-	s.out = s.appendHead(s.out)
-	s.out = append(append(s.out, `,"choices":[{"index":0,"delta":`...), delta...)
-	s.out = append(append(append(s.out, `,"finish_reason":`...), finish...), "}]}"...)
+	s.out = append(s.appendHead(s.out), `,"choices":[{"index":0,"delta":{`...)
+	return at
+}
+
+func (s *Stream) endOwn(at int, finish string) {
+	s.out = append(append(append(s.out, `},"finish_reason":`...), finish...), "}]}"...)
 	s.end(at)
 }
 
@@ -258,23 +268,26 @@ func (s *Stream) appendHead(dst []byte) []byte {
 // the last one.
 func (s *Stream) hold(c *Chunk) {
 	if as := (change{finish: string(c.finish.of(c.data))}); s.unchanged(c, as) {
-		s.held = bytes.Clone(c.data)
+		s.held = append(s.held[:0], c.data...)
 	} else {
-		s.held = s.appendChunk(make([]byte, 0, 2*len(c.data)), c, as)
+		s.held = s.appendChunk(s.held[:0], c, as)
 	}
 }
 
 // release writes the held chunk without its finish_reason: something came
 // after it.
 func (s *Stream) release() {
-	if s.held == nil {
-		return
-	}
-	held := s.held
-	s.held = nil
-	if s.parse(held) && (s.chunk.substance() || s.chunk.role.present() && !s.hasRole) {
+	if s.takeHeld() && (s.chunk.substance() || s.chunk.role.present() && !s.hasRole) {
 		s.forward(s.chunk, change{finish: "null"})
 	}
+}
+
+// takeHeld parses the held chunk, and holds it no longer. It is false when there
+// was none.
+func (s *Stream) takeHeld() bool {
+	held := s.held
+	s.held = held[:0]
+	return len(held) > 0 && s.parse(held)
 }
 
 // Hide ends a turn after which another one comes.
@@ -295,19 +308,17 @@ func (s *Stream) flushCalls(a *Answer) {
 
 // Executed writes what became of code, one of executed_tools.
 func (s *Stream) Executed(tool []byte) {
-	s.delta("executed_tools", append(append([]byte{'['}, tool...), ']'))
+	s.delta("executed_tools", []byte("["), tool, []byte("]"))
 }
 
 // Finish ends the stream after the turn of a. usage is nil when there is none.
 func (s *Stream) Finish(a *Answer, reason string, usage []byte) {
 	s.flushCalls(a)
 	finish := string(appendQuoted(nil, reason))
-	held := s.held
-	s.held = nil
-	if held != nil && s.parse(held) {
+	if s.takeHeld() {
 		s.forward(s.chunk, change{finish: finish})
 	} else {
-		s.own([]byte("{}"), finish)
+		s.endOwn(s.own(), finish)
 	}
 	if s.IncludeUsage && usage != nil {
 		at := s.event()
