@@ -36,11 +36,14 @@ func profiled() map[string][]*load.Request {
 	plain := func(c load.Content, size, conns int) []*load.Request {
 		return same(conns, load.ChatRequest(load.Chat{Content: c, Size: size}, "bench-key"))
 	}
+	one := stream(true)
+	one.Script.Chunks = 1
 	return map[string][]*load.Request{
 		"1kb":        plain(load.Text, kB, 16),
 		"100kb":      plain(load.Text, 100*kB, 16),
 		"5mb-images": plain(load.Images, 5*mB, 4),
 		"5mb-code":   plain(load.Code, 5*mB, 4),
+		"tool-one":   same(8, load.ChatRequest(one, "bench-key")),
 		"tool-sse":   same(8, load.ChatRequest(stream(true), "bench-key")),
 		"turn-json":  turns(16, loops, false),
 		"turn-sse":   turns(16, loops, true),

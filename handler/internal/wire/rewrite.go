@@ -144,13 +144,17 @@ func (e *Edited) newMember(text string) []byte {
 // functionTool returns the tool as the upstream gets it. It has no "strict",
 // which some upstreams refuse.
 func functionTool(name string) []byte {
-	text := append([]byte(nil), `{"type":"function","function":{"name":`...)
-	text = appendQuoted(text, name)
-	return append(text, `,"description":"Runs Python code and returns what it prints (stdout and stderr) and the value of its last expression. `+
-		`Variables, imports and files stay from one call to the next. `+
-		`Use it for calculations, data analysis and plots, without asking for permission first.",`+
-		`"parameters":{"type":"object","properties":{"code":{"type":"string","description":"The Python source code to run."}},"required":["code"]}}}`...)
+	text := make([]byte, 0, len(beforeName)+len(name)+len(`""`)+len(afterName))
+	return append(appendQuoted(append(text, beforeName...), name), afterName...)
 }
+
+const (
+	beforeName = `{"type":"function","function":{"name":`
+	afterName  = `,"description":"Runs Python code and returns what it prints (stdout and stderr) and the value of its last expression. ` +
+		`Variables, imports and files stay from one call to the next. ` +
+		`Use it for calculations, data analysis and plots, without asking for permission first.",` +
+		`"parameters":{"type":"object","properties":{"code":{"type":"string","description":"The Python source code to run."}},"required":["code"]}}}`
+)
 
 func compareEdits(a, b edit) int {
 	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
