@@ -69,30 +69,32 @@ func (o options) profile(ctx context.Context, stderr io.Writer) error {
 		if !expression.MatchString(name) {
 			continue
 		}
-		if err := b.profile(ctx, filepath.Join(o.out, name), requests, o.duration); err != nil {
+		n, err := b.profile(ctx, filepath.Join(o.out, name), requests, o.duration)
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		fmt.Fprintln(stderr, name)
+		fmt.Fprintf(stderr, "%s: %d requests\n", name, n)
 	}
 	return nil
 }
 
-// profile takes the profiles from the admin API of Caddy while it is under a load.
-func (b *bench) profile(ctx context.Context, file string, requests []*load.Request, d time.Duration) error {
+// profile takes the profiles from the admin API of Caddy while it is under a
+// load, and returns the number of requests.
+func (b *bench) profile(ctx context.Context, file string, requests []*load.Request, d time.Duration) (int, error) {
 	admin, err := freeAddr(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	caddy := b.caddy
 	caddy.Admin = admin
 	p, err := gateway.Start(ctx, caddy.WithTool("profiled", b.boxes))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer p.Stop()
 	c, err := load.Dial(ctx, p.Addr, requests)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer c.Close()
 	fetched := make(chan error, 1)
@@ -103,7 +105,7 @@ func (b *bench) profile(ctx context.Context, file string, requests []*load.Reque
 		)
 	}()
 	result := c.Run(ctx, d+500*time.Millisecond)
-	return errors.Join(<-fetched, result.Err)
+	return result.Requests(), errors.Join(<-fetched, result.Err)
 }
 
 func freeAddr(ctx context.Context) (string, error) {
