@@ -27,7 +27,6 @@ const (
 	keptBlocks  = 64
 	smallBlock  = 4 << 10
 	allocatedBy = 8 << 10 // the allocator's own step for large blocks
-	hugePage    = 2 << 20
 )
 
 // freed has the blocks of bodies that are over, for all handlers.
@@ -51,11 +50,7 @@ func (f *freeList) take(size int) []byte {
 	if room > smallBlock {
 		room = (room + allocatedBy - 1) &^ (allocatedBy - 1)
 	}
-	block := make([]byte, size, room)
-	if room >= hugePage {
-		preferHugePages(block)
-	}
-	return block
+	return make([]byte, size, room)
 }
 
 // find takes the latest block that size fits into without wasting more than
