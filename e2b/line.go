@@ -59,7 +59,7 @@ func (w *wireEvent) usual(data []byte) bool {
 	}
 }
 
-// line is what is left of a line.
+// line reads a line; rest is what has not been read.
 type line struct{ rest []byte }
 
 // space skips the white space of JSON.
@@ -116,7 +116,12 @@ func (l *line) number(field *int) bool {
 	return true
 }
 
-// raw reads any value. It need not say where one ends that is no JSON.
+// maxDepth is far below the depth at which encoding/json refuses a line, of
+// which a value here is one level less.
+const maxDepth = 1000
+
+// raw reads any value. Where one ends that is no JSON does not matter: valid
+// refuses it.
 func (l *line) raw(field *json.RawMessage) bool {
 	depth, at := 0, 0
 	for at < len(l.rest) {
@@ -125,7 +130,9 @@ func (l *line) raw(field *json.RawMessage) bool {
 			at = stringEnd(l.rest, at)
 			continue
 		case c == '[' || c == '{':
-			depth++
+			if depth++; depth > maxDepth {
+				return false
+			}
 		case depth > 0 && (c == ']' || c == '}'):
 			depth--
 		case depth == 0 && (c == ',' || c == '}'):

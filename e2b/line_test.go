@@ -17,10 +17,11 @@ package e2b
 import (
 	"bytes"
 	"reflect"
+	"strings"
 	"testing"
 )
 
-// Else each of them is read twice.
+// A line that is not usual is read twice.
 func TestLinesOfARealServerAreUsual(t *testing.T) {
 	seen := 0
 	for _, rec := range recordings(t) {
@@ -53,7 +54,7 @@ var unusual = []string{
 	`{"type":"stdout","text":7}`, `{"type":"stdout","text":["a"]}`, `{"type":"stdout","other":1}`, `{"type":"stdout","Text":"a"}`, `{"t\u0079pe":"stdout"}`,
 	`{"execution_count":01}`, `{"execution_count":1.5}`, `{"execution_count":1e3}`, `{"execution_count":-1}`, `{"execution_count":}`, `{"execution_count":9999999999999999999}`,
 	`{"is_main_result":truer}`, `{"is_main_result":"true"}`, `{"is_main_result":1}`, `{"text":nul}`,
-	`{"json":[1}`, `{"json":{"a":[1,2}}`, `{"json":[1]]}`, `{"json":}`, `{"json":NaN}`, `{"json":"a`, `{"json":[`, `{"json":1 2}`,
+	`{"json":[1}`, `{"json":{"a":[1,2}}`, `{"json":[1]]}`, `{"json":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`, `{"json":}`, `{"json":NaN}`, `{"json":"a`, `{"json":[`, `{"json":1 2}`,
 }
 
 func TestUnusualLinesAreLeftToEncodingJSON(t *testing.T) {

@@ -87,9 +87,10 @@ func (g *glance) concerns() bool {
 	return false
 }
 
-// meetsAny does what meets does, of each mark. A name is much shorter than a
-// window, however it is spelled: where one of its marks is, there is one of its
-// quotes, and so nothing in a window without any.
+// meetsAny does what meets does, of each mark. A name with its quotes is at most
+// 98 bytes, so that a whole window with one of its marks has one of its quotes,
+// and one without a quote has no name. That needs whole windows: the last one of
+// those that are looked at forward overlaps the end, which was looked at first.
 func (g *glance) meetsAny(at, to int) bool {
 	g.looked += to - at
 	if bytes.IndexByte(g.text[at:to], '"') < 0 {

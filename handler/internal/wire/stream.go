@@ -270,7 +270,7 @@ func (s *Stream) hold(c *Chunk) {
 	if as := (change{finish: string(c.finish.of(c.data))}); s.unchanged(c, as) {
 		s.held = append(s.held[:0], c.data...)
 	} else {
-		s.held = s.appendChunk(s.held[:0], c, as)
+		s.held = s.appendChunk(slices.Grow(s.held[:0], 2*len(c.data)), c, as)
 	}
 }
 
