@@ -62,17 +62,17 @@ func (w *wireEvent) usual(data []byte) bool {
 // line reads a line; rest is what has not been read.
 type line struct{ rest []byte }
 
-// space skips the white space of JSON.
-func (l *line) space() { l.rest = bytes.TrimLeft(l.rest, " \t\r\n") }
+// white is the white space of JSON.
+const white = " \t\r\n"
 
-// skip skips a byte, and white space around it, if it is next.
+// skip skips a byte and the white space around it. It is false when another one
+// is next.
 func (l *line) skip(c byte) bool {
-	l.space()
+	l.rest = bytes.TrimLeft(l.rest, white)
 	if len(l.rest) == 0 || l.rest[0] != c {
 		return false
 	}
-	l.rest = l.rest[1:]
-	l.space()
+	l.rest = bytes.TrimLeft(l.rest[1:], white)
 	return true
 }
 
@@ -107,21 +107,18 @@ func (l *line) word(s string) bool {
 
 // number reads a whole number.
 func (l *line) number(field *int) bool {
-	digits := len(l.rest) - len(bytes.TrimLeft(l.rest, "0123456789"))
-	n, err := strconv.Atoi(string(l.rest[:digits]))
-	if err != nil || l.rest[0] == '0' && digits > 1 {
-		return false
-	}
-	*field, l.rest = n, l.rest[digits:]
-	return true
+	digits := l.take(len(l.rest) - len(bytes.TrimLeft(l.rest, "0123456789")))
+	n, err := strconv.Atoi(string(digits))
+	*field = n
+	return err == nil && (digits[0] != '0' || len(digits) == 1)
 }
 
 // maxDepth is far below the depth at which encoding/json refuses a line, of
 // which a value here is one level less.
 const maxDepth = 1000
 
-// raw reads any value. Where one ends that is no JSON does not matter: valid
-// refuses it.
+// raw reads any value. Where one ends that is no JSON does not matter: it is
+// refused.
 func (l *line) raw(field *json.RawMessage) bool {
 	depth, at := 0, 0
 	for at < len(l.rest) {
@@ -136,34 +133,23 @@ func (l *line) raw(field *json.RawMessage) bool {
 		case depth > 0 && (c == ']' || c == '}'):
 			depth--
 		case depth == 0 && (c == ',' || c == '}'):
-			return l.valid(field, at)
+			value := bytes.TrimRight(l.take(at), white)
+			*field = bytes.Clone(value)
+			return json.Valid(value)
 		}
 		at++
 	}
 	return false
 }
 
-// valid takes the next n bytes as a value.
-func (l *line) valid(field *json.RawMessage, n int) bool {
-	value := bytes.TrimRight(l.rest[:n], " \t\r\n")
-	if !json.Valid(value) {
-		return false
-	}
-	*field, l.rest = bytes.Clone(value), l.rest[n:]
-	return true
-}
-
 // text reads a string.
 func (l *line) text(field *string) bool {
-	quoted, ok := l.quoted()
-	if ok {
+	quoted, itself := l.quoted()
+	if itself {
 		*field = string(quoted[1 : len(quoted)-1])
 		return true
 	}
-	if len(quoted) == 0 {
-		return false
-	}
-	return json.Unmarshal(quoted, field) == nil
+	return len(quoted) > 0 && json.Unmarshal(quoted, field) == nil
 }
 
 // quoted skips a string, which it returns with its quotes, or nothing if there
@@ -172,17 +158,24 @@ func (l *line) quoted() (quoted []byte, itself bool) {
 	if len(l.rest) == 0 || l.rest[0] != '"' {
 		return nil, false
 	}
-	end := stringEnd(l.rest, 0)
-	quoted, l.rest = l.rest[:end], l.rest[end:]
-	if end < 2 || quoted[end-1] != '"' {
-		return quoted, false
-	}
 	ascii := true
-	for _, c := range quoted[1 : end-1] {
-		if c < ' ' || c == '\\' {
-			return quoted, false
+	for i, c := range l.rest[1:] {
+		switch {
+		case c == '"':
+			quoted = l.take(i + 2)
+			return quoted, ascii || utf8.Valid(quoted)
+		case c < ' ', c == '\\':
+			return l.take(stringEnd(l.rest, 0)), false
+		case c >= utf8.RuneSelf:
+			ascii = false
 		}
-		ascii = ascii && c < utf8.RuneSelf
 	}
-	return quoted, ascii || utf8.Valid(quoted)
+	return nil, false
+}
+
+// take skips n bytes, which it returns.
+func (l *line) take(n int) []byte {
+	taken := l.rest[:n]
+	l.rest = l.rest[n:]
+	return taken
 }

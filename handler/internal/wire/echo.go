@@ -48,6 +48,9 @@ func NewID() string { return rand.Text()[:9] }
 // they say nothing.
 var responseOnly = []string{"refusal", "audio", "function_call", "annotations"}
 
+// usualText is the room in bytes that most echoes and elements need.
+const usualText = 512
+
 // Echoed is a settled call as it goes back to the upstream.
 type Echoed struct {
 	Call *Call
@@ -58,11 +61,7 @@ type Echoed struct {
 // Echo returns the message of the assistant as it goes back to the upstream,
 // with the given calls. What was refused before is left out.
 func (a *Answer) Echo(calls []Echoed, without Dropped) []byte {
-	room := 256
-	for _, c := range calls {
-		room += len(c.Arguments)
-	}
-	dst := append(make([]byte, 0, room), `{"role":"assistant"`...)
+	dst := append(make([]byte, 0, usualText), `{"role":"assistant"`...)
 	if a.message.get("content") == nil {
 		dst = append(append(dst, ','), without.content(&part{name: []byte(`"content"`), kind: 'n', value: []byte("null")})...)
 	}
@@ -108,11 +107,7 @@ type ExecutedTool struct {
 
 // JSON returns the element.
 func (e *ExecutedTool) JSON() []byte {
-	room := 128 + len(e.Arguments) + len(e.Results)
-	if e.Output != nil {
-		room += len(*e.Output) + len(*e.Output)/8
-	}
-	dst := strconv.AppendInt(append(make([]byte, 0, room), `{"index":`...), int64(e.Index), 10)
+	dst := strconv.AppendInt(append(make([]byte, 0, usualText), `{"index":`...), int64(e.Index), 10)
 	dst = append(dst, `,"type":"python","name":`...)
 	dst = append(appendQuoted(dst, e.Name), `,"arguments":`...)
 	dst = append(dst, validUTF8(e.Arguments)...)

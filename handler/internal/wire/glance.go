@@ -39,7 +39,7 @@ type glance struct {
 	text   []byte
 	looked int // bytes
 	misses int
-	dense  [numMarks]bool // in the window before
+	dense  [numMarks]bool // in the last window that was looked into
 }
 
 const (

@@ -72,7 +72,8 @@ func (e *Edited) Turn(t Turn) *Segments {
 	}
 	slices.SortStableFunc(edits, compareEdits)
 
-	// An edit ends a piece and has a text, a message has a comma.
+	// At most: a piece before each edit and its text, a comma and a text for each
+	// message, and a piece of each block.
 	s := newSegments(e.req.body, 2*(len(edits)+len(t.Appended))+len(e.req.body.blocks))
 	at, rest := 0, e.req.body.cursor()
 	for _, x := range edits {

@@ -229,7 +229,7 @@ func (s *Stream) forward(c *Chunk, e change) {
 // delta writes a chunk of our own with one member of a delta, which may be in
 // several pieces.
 func (s *Stream) delta(name string, value ...[]byte) {
-	at := s.own()
+	at := s.beginOwn()
 	s.out = appendMember(s.out, name, nil)
 	for _, piece := range value {
 		s.out = append(s.out, piece...)
@@ -237,14 +237,15 @@ func (s *Stream) delta(name string, value ...[]byte) {
 	s.endOwn(at, "null")
 }
 
-// own begins a chunk of our own, up to the members of its delta, and returns
+// beginOwn begins a chunk of our own, up to the members of its delta, and returns
 // where it starts, for endOwn.
-func (s *Stream) own() int {
+func (s *Stream) beginOwn() int {
 	at := s.event()
 	s.out = append(s.appendHead(s.out), `,"choices":[{"index":0,"delta":{`...)
 	return at
 }
 
+// endOwn ends a chunk that beginOwn began. finish is JSON.
 func (s *Stream) endOwn(at int, finish string) {
 	s.out = append(append(append(s.out, `},"finish_reason":`...), finish...), "}]}"...)
 	s.end(at)
@@ -318,7 +319,7 @@ func (s *Stream) Finish(a *Answer, reason string, usage []byte) {
 	if s.takeHeld() {
 		s.forward(s.chunk, change{finish: finish})
 	} else {
-		s.endOwn(s.own(), finish)
+		s.endOwn(s.beginOwn(), finish)
 	}
 	if s.IncludeUsage && usage != nil {
 		at := s.event()
