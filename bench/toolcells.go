@@ -51,7 +51,7 @@ func turns(conns, n int, streamed bool) []*load.Request {
 
 // toolTurn measures one turn with code: how long it takes, and what CPU time
 // it costs beyond that of a request through plain Caddy.
-func toolTurn(id, form string, streamed bool, wall, own report.Limits) func(context.Context, *bench) ([]report.Row, error) {
+func toolTurn(id, form string, streamed bool, wall, own report.Limits) measurement {
 	return func(ctx context.Context, b *bench) ([]report.Row, error) {
 		alone, err := b.turnRounds(ctx, 1, streamed)
 		if err != nil {
