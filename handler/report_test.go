@@ -85,6 +85,28 @@ caddy_code_interpreter_upstream_errors_total{status="503"} 1
 	}
 }
 
+// reverse_proxy answers with 499 when the client leaves before the upstream has
+// said anything.
+func TestClientThatLeavesIsNoErrorOfTheUpstream(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		inBubble(t, nil, func(f *fixture) {
+			ctx, leave := context.WithCancel(context.Background())
+			f.upstream.then(func(w http.ResponseWriter, _ *http.Request) error {
+				leave()
+				w.WriteHeader(499)
+				return nil
+			})
+			w := newResponse()
+			r := request(ctx, w, ask(map[string]any{"stream": stream}))
+			f.serve(w, r)
+			repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+			if got, _ := repl.GetString("http.code_interpreter.outcome"); got != "canceled" {
+				t.Errorf("stream %v: the outcome is %q, want canceled", stream, got)
+			}
+		})
+	}
+}
+
 func TestPlaceholdersReportTheRequest(t *testing.T) {
 	inBubble(t, nil, func(f *fixture) {
 		f.upstream.then(runs("x = 1"), says("done"))
