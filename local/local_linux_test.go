@@ -93,3 +93,14 @@ func TestRestartedSandboxKeepsItsFiles(t *testing.T) {
 		c.want(b, "'x' in globals(), open('kept').read()", "(False, 'file')")
 	})
 }
+
+func TestCellThatReplacesWhatTheKernelNeedsHidesNoOther(t *testing.T) {
+	c := newClient(t, newServer(t, Config{}))
+	b := c.create(nil)
+	c.want(b, "import signal\nsignal.signal = None", "")
+	c.want(b, "print('hello')", "hello")
+	c.want(b, "import sys\nsys.modules['pydriver.kernel'].Interrupts.arm = None", "")
+	if o := c.run(b, "print('hello')"); o.Error != "TypeError" || !o.Ended {
+		t.Errorf("the cell that did not run says %v", o)
+	}
+}

@@ -29,6 +29,8 @@ COMMAND_CHUNK = 1 << 16
 MAX_FAILURES = 100  # exceptions in the kernel's own calls before it gives up
 VOLLEY = 0.5  # seconds in which several SIGINT are one interrupt
 
+_set_handler = signal.signal  # cells may replace the one of the module
+
 
 def prepare(preload):
     """Imports, before the first fork, what kernels need. Returns failures."""
@@ -124,7 +126,7 @@ class Interrupts:
     def arm(self):
         """Prepares for a run: takes SIGINT, also from code that has taken it."""
         self._early, self._seen = False, None
-        signal.signal(signal.SIGINT, self._handle)
+        _set_handler(signal.SIGINT, self._handle)
 
     def _handle(self, number, frame):
         now = time.monotonic()
@@ -168,16 +170,20 @@ def _serve(commands, link, interrupts, interpreter):
             return
         try:
             status = interpreter.run(command)
-        except BaseException:
-            status = 1  # raised by a handler of the user's, outside the user's code
+        except BaseException as error:
+            # Of a signal handler of the user's, outside the user's code, or of what
+            # the user has put in the place of something that the kernel needs.
+            status = 1
+            if not link.in_child and not _insist(interpreter.report_safely, error):
+                return
         if link.in_child:
             _end_child(status)
-        if not _say_end(link, command["serial"]):
+        if not _insist(link.event, {"type": "end", "serial": command["serial"]}):
             return
 
 
-def _say_end(link, serial):
-    """Reports the end of a run, whatever the user's signal handlers raise.
+def _insist(report, what):
+    """Reports something of a run, whatever the user's signal handlers raise.
 
     Returns whether it could. Code that has broken what the kernel is made of costs
     its context the kernel, instead of letting the run never end.
@@ -185,7 +191,7 @@ def _say_end(link, serial):
     failures = 0
     while failures < MAX_FAILURES:
         try:
-            link.event({"type": "end", "serial": serial})
+            report(what)
             return True
         except BaseException:
             failures += 1

@@ -97,8 +97,8 @@ class Shell:
             self._reserve.fill()
         elif isinstance(error, MemoryError):
             self._reserve.release()
-        self._report_safely(error)
-        self._report_safely(self._guarded(self.show_figures))
+        self.report_safely(error)
+        self.report_safely(self._guarded(self.show_figures))
         self._guarded(ipython.instance.events.trigger, "post_run_cell", None)
         environment.restore()
         return 0
@@ -281,7 +281,8 @@ class Shell:
         self.last_traceback = traceback
         self.link.event({"type": "error", "name": name, "value": value, "traceback": traceback})
 
-    def _report_safely(self, error):
+    def report_safely(self, error):
+        """Sends an exception, or no more than its name when that fails."""
         if error is not None and self._guarded(self.report, error) is not None:
             # The report itself was interrupted, or memory is short.
             name = type(error).__name__
