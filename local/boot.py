@@ -34,23 +34,33 @@ class _Modules:
 
 
 def _limit(space, processes, files, size):
-    for what, limit in (
-        (resource.RLIMIT_AS, space),
-        (resource.RLIMIT_NOFILE, files),
-        (resource.RLIMIT_FSIZE, size),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_MEMLOCK, 0),
-        (resource.RLIMIT_MSGQUEUE, 0),
-        (resource.RLIMIT_SIGPENDING, 1024),
-    ):
-        resource.setrlimit(what, (limit, limit))
+    _set("AS", space, "lower the option memory")
+    _set("NOFILE", files)
+    _set("FSIZE", size, "lower the option disk")
+    _set("CORE", 0)
+    _set("MEMLOCK", 0)
+    _set("MSGQUEUE", 0)
+    _set("SIGPENDING", 1024)
     # The supervisor keeps a few processes in reserve, so that it can start a new
     # kernel while a fork bomb holds all that the kernels may have.
-    resource.setrlimit(resource.RLIMIT_NPROC, (processes + 8, processes + 8))
+    _set("NPROC", processes + 8, "lower the option processes")
     os.register_at_fork(
         after_in_child=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
     )
     os.nice(5)  # the gateway and its other work come first
+
+
+def _set(name, limit, remedy=None):
+    """Sets a limit, or ends with what keeps it from being set and how to mend it."""
+    what = getattr(resource, "RLIMIT_" + name)
+    try:
+        resource.setrlimit(what, (limit, limit))
+    except (OSError, ValueError):
+        remedies = filter(None, (remedy, "raise the limit for the gateway (ulimit, systemd)"))
+        sys.exit(
+            "a sandbox needs RLIMIT_%s of %d, and the gateway may give it %d: %s"
+            % (name, limit, resource.getrlimit(what)[1], ", or ".join(remedies))
+        )
 
 
 def _main():

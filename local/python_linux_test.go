@@ -15,11 +15,14 @@
 package local
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // systemPython is what a virtual environment and the shims below are made of.
@@ -122,6 +125,21 @@ func TestMissingBubblewrapIsAnErrorThatSaysSo(t *testing.T) {
 	t.Setenv("PATH", "/nonexistent")
 	_, err := New(t.Context(), Config{})
 	if err == nil || !strings.Contains(err.Error(), "bwrap not found in PATH: install bubblewrap") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLimitBeyondThatOfTheGatewayIsAnErrorThatSaysSo(t *testing.T) {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil {
+		t.Fatal(err)
+	}
+	if own.Max > math.MaxInt32 {
+		t.Log("the number of processes is not limited here")
+		return
+	}
+	_, err := New(t.Context(), Config{Processes: int(own.Max)}) // and a few for the supervisor
+	if err == nil || !strings.Contains(err.Error(), "lower the option processes") || strings.Contains(err.Error(), "Traceback") {
 		t.Errorf("got %v", err)
 	}
 }
