@@ -66,7 +66,8 @@ type lease struct {
 	backend *backend
 	key     any
 	share
-	release func() error
+	configuration <-chan struct{} // closed at its end; the same one for all of its handlers
+	release       func() error
 }
 
 // share is what a handler brings along, and what holds for all handlers of the
@@ -89,7 +90,7 @@ func acquire(ctx context.Context, spec backendSpec, s share) (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lease{backend: value.(*backend), key: key, share: s}
+	l := &lease{backend: value.(*backend), key: key, share: s, configuration: ctx.Done()}
 	l.release = sync.OnceValue(func() error {
 		l.backend.drop(l)
 		_, err := backends.Delete(key)
@@ -165,8 +166,43 @@ func (s backendSpec) open(ctx context.Context, logger *zap.Logger) (*e2b.Client,
 func (b *backend) add(l *lease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for _, other := range b.leases {
+		if other.configuration != l.configuration {
+			continue // one that a reload replaces
+		}
+		if options := differing(other.limits, l.limits); len(options) > 0 {
+			l.logger.Warn("handlers that share sandboxes set different limits, and those of the last one hold for all of them; "+
+				"give these options one value, or the sandboxes different ones", zap.Strings("options", options))
+			break
+		}
+	}
 	b.leases = append(b.leases, l)
 	b.obey(l)
+}
+
+// differing returns the options by which limits differ.
+func differing(a, b session.Limits) []string {
+	var options []string
+	for _, o := range []struct {
+		name    string
+		differs bool
+	}{
+		{"exec_timeout", a.ExecTimeout != b.ExecTimeout},
+		{"sandbox_timeout", a.SandboxTimeout != b.SandboxTimeout},
+		{"queue_timeout", a.QueueTimeout != b.QueueTimeout},
+		{"sessions idle", a.Idle != b.Idle},
+		{"sessions max_per_identity", a.MaxPerIdentity != b.MaxPerIdentity},
+		{"sessions max", a.Max != b.Max},
+		{"sessions create_rate", a.CreateEvery != b.CreateEvery},
+		{"sessions on_idle", a.Pause != b.Pause},
+		{"sessions keep", a.Keep != b.Keep},
+		{"sessions on_exit", a.DeleteOnExit != b.DeleteOnExit},
+	} {
+		if o.differs {
+			options = append(options, o.name)
+		}
+	}
+	return options
 }
 
 // drop takes a lease away. If it was the last one to be acquired, because its

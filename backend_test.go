@@ -19,8 +19,14 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -131,6 +137,52 @@ func TestLastLoadedLimitsHold(t *testing.T) {
 	cleanupFirst()
 	if busy(t, second) {
 		t.Error("the cap is lost with the configuration before")
+	}
+}
+
+func TestHandlersOfOneConfigurationAreToldOfDifferentLimits(t *testing.T) {
+	f := newFakeE2B(t)
+	c, _ := mustProvision(t, f.config(t, nil, nil))
+	later := make(chan struct{})
+	for _, tc := range []struct {
+		name          string
+		configuration <-chan struct{}
+		change        func(*session.Limits)
+		want          []any // options that are named
+	}{
+		{"same limits", c.lease.configuration, func(*session.Limits) {}, nil},
+		{"a reload", later, func(l *session.Limits) { l.ExecTimeout++ }, nil},
+		{"one option", c.lease.configuration, func(l *session.Limits) { l.ExecTimeout++ }, []any{"exec_timeout"}},
+		{"two options", c.lease.configuration, func(l *session.Limits) { l.Max++; l.QueueTimeout++ }, []any{"queue_timeout", "sessions max"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			core, logs := observer.New(zapcore.WarnLevel)
+			second := &lease{backend: c.lease.backend, share: c.lease.share, configuration: tc.configuration}
+			second.logger = zap.New(core)
+			tc.change(&second.limits)
+			second.backend.add(second)
+			defer second.backend.drop(second)
+			var named []any
+			for _, entry := range logs.All() {
+				named = append(named, entry.ContextMap()["options"].([]any)...)
+			}
+			if !slices.Equal(named, tc.want) {
+				t.Errorf("the warning names %v, want %v", named, tc.want)
+			}
+		})
+	}
+}
+
+func TestEachLimitIsCompared(t *testing.T) {
+	a := session.Limits{Pause: true, DeleteOnExit: true}
+	fields := reflect.ValueOf(&a).Elem()
+	for _, field := range fields.Fields() {
+		if field.CanInt() {
+			field.SetInt(1)
+		}
+	}
+	if options := differing(a, session.Limits{}); len(options) != fields.NumField() {
+		t.Errorf("of %d limits these are compared: %q", fields.NumField(), options)
 	}
 }
 
