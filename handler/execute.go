@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"go.uber.org/zap"
@@ -81,8 +82,14 @@ type failure struct {
 	times         int
 }
 
+// cellNumber is what a traceback calls a cell by. It is another one each time.
+var cellNumber = regexp.MustCompile(`\bIn ?\[\d+\]`)
+
 // note counts a run, or a call that was none.
 func (f *failure) note(code, content string, failed bool) {
+	if failed {
+		content = cellNumber.ReplaceAllLiteralString(content, "In []")
+	}
 	switch {
 	case !failed:
 		*f = failure{}

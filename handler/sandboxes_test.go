@@ -147,13 +147,20 @@ func (s *sandboxes) interpret(ctx context.Context, box map[string]string, code s
 	return out.Encode(event{"type": "end_of_execution"})
 }
 
+// cell returns the number of the program, as tracebacks have it.
+func (s *sandboxes) cell() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.programs)
+}
+
 func (s *sandboxes) command(ctx context.Context, box map[string]string, line string) (event, error) {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {
 	case "say":
 		return event{"type": "stdout", "text": rest + "\n"}, nil
 	case "raise":
-		return event{"type": "error", "name": "ValueError", "value": rest, "traceback": "Traceback\nValueError: " + rest}, nil
+		return event{"type": "error", "name": "ValueError", "value": rest, "traceback": fmt.Sprintf("Cell In[%d], line 1\nValueError: %s", s.cell(), rest)}, nil
 	case "plot":
 		return event{"type": "result", "png": "iVBORw0KGgo=", "chart": json.RawMessage(`{"type":"bar"}`)}, nil
 	case "print":
