@@ -110,6 +110,9 @@ func (o *original) send(ctx context.Context, w http.ResponseWriter, p *wire.Segm
 		r.Header.Del(drop)
 	}
 	setBody(r, p, length)
+	shown := p.NewReader() // what the placeholder of the body reads
+	defer shown.Close()
+	o.r.Body = shown
 	err := callNext(w, r, next)
 	if unhandled, _ := caddyhttp.GetVar(r.Context(), "unhandled").(bool); err == nil && unhandled {
 		return errUnhandled
@@ -123,12 +126,12 @@ func (o *original) send(ctx context.Context, w http.ResponseWriter, p *wire.Segm
 // which it got elsewhere meanwhile, reads them while the next turn writes. The
 // original gets the context too, because placeholders refer to its variables.
 func (o *original) turn(ctx context.Context) (r *http.Request, done func()) {
-	vars := maps.Clone(o.vars)
-	if vars == nil {
-		return o.r.WithContext(ctx), func() {}
-	}
 	before := *o.r
-	r = o.r.WithContext(context.WithValue(ctx, caddyhttp.VarsCtxKey, vars))
+	vars := maps.Clone(o.vars)
+	if vars != nil {
+		ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, vars)
+	}
+	r = o.r.WithContext(ctx)
 	*o.r = *r
 	return r, func() {
 		*o.r = before

@@ -197,3 +197,22 @@ func TestHandlerErrorOfAPassedRequestIsReturned(t *testing.T) {
 		}
 	})
 }
+
+// Matchers behind the directive choose an upstream by it.
+func TestPlaceholderOfTheBodyHasThatOfTheTurn(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		reads := func(next reply) reply {
+			return func(w http.ResponseWriter, r *http.Request) error {
+				repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+				seen, _ := repl.GetString("http.request.body")
+				asked := f.upstream.asked()
+				if sent := asked[len(asked)-1].body; seen != string(sent) {
+					t.Errorf("turn %d: the placeholder has %q of %q", len(asked), seen, sent)
+				}
+				return next(w, r)
+			}
+		}
+		f.upstream.then(reads(runs("x = 1")), reads(says("done")))
+		f.post(ask(nil)).says(t, "stop", "done")
+	})
+}
