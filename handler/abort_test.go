@@ -16,12 +16,15 @@ package handler_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
 // reverse_proxy panics with http.ErrAbortHandler when an upstream dies in the
@@ -190,5 +193,45 @@ func TestWritesThatFailEndTheRequest(t *testing.T) {
 		if ran := f.sandboxes.ran(); len(ran) != 0 {
 			t.Errorf("these ran: %q", ran)
 		}
+	})
+}
+
+// The directive abort panics before anything was written.
+func TestAbortOfAHandlerBehindIsAnAbort(t *testing.T) {
+	aborts := func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) }
+	for name, turns := range map[string][]reply{"first turn": {aborts}, "later turn": {runs("say hi"), aborts}} {
+		bothForms(t, func(t *testing.T, stream bool) {
+			inBubble(t, nil, func(f *fixture) {
+				f.upstream.then(turns...)
+				defer func() {
+					if p := recover(); p != http.ErrAbortHandler { //nolint:errorlint // the value itself is the signal
+						t.Errorf("%s: the handler panics with %v", name, p)
+					}
+				}()
+				f.post(ask(map[string]any{"stream": stream}))
+			})
+		})
+	}
+}
+
+// What the directive error says is for Caddy to answer, if nothing was run.
+func TestErrorOfAHandlerBehindIsCaddys(t *testing.T) {
+	forbids := func(http.ResponseWriter, *http.Request) error {
+		return caddyhttp.Error(http.StatusForbidden, errors.New("forbidden by policy"))
+	}
+	bothForms(t, func(t *testing.T, stream bool) {
+		inBubble(t, nil, func(f *fixture) {
+			f.upstream.then(forbids)
+			w := f.post(ask(map[string]any{"stream": stream}))
+			var known caddyhttp.HandlerError
+			if !errors.As(w.err, &known) || known.StatusCode != http.StatusForbidden || w.status != 0 {
+				t.Errorf("the handler returned %v and wrote status %d", w.err, w.status)
+			}
+			f.upstream.then(runs("say hi"), forbids)
+			w = f.post(ask(map[string]any{"stream": stream}))
+			if w.err != nil || !strings.Contains(w.text(), "does not let a further request") {
+				t.Errorf("in a later turn: %v %s", w.err, w.text())
+			}
+		})
 	})
 }

@@ -123,8 +123,11 @@ func (t *turn) result(c *capture, err error) result {
 		return result{failed: x.timedOut()}
 	case x.reply.failed() != nil:
 		return result{ended: true}
+	case c.status == 0 && errors.Is(err, errAborted):
+		x.report.outcome = outcomeRefused
+		panic(http.ErrAbortHandler) // what the directive abort does
 	case c.status == 0:
-		return result{failed: t.silence(err)}
+		return t.silence(err)
 	}
 	switch c.form {
 	case refused:
@@ -145,16 +148,25 @@ func (t *turn) result(c *capture, err error) result {
 	return t.nothing(c, err)
 }
 
-// silence is why the next handler has not written an answer.
-func (t *turn) silence(err error) *refusal {
+// silence is why the next handler has not written an answer. reverse_proxy says
+// with a status of 500 or more that the upstream has not; others are refusals of
+// handlers before it, such as the directive error, and for Caddy to answer if
+// nothing was done yet.
+func (t *turn) silence(err error) result {
+	const unreachable = "The upstream could not be reached or did not answer."
 	var known caddyhttp.HandlerError
 	switch {
-	case errors.As(err, &known) && known.StatusCode >= http.StatusBadRequest:
-		return refuse(known.StatusCode, "", "The upstream could not be reached or did not answer.")
+	case errors.As(err, &known) && known.StatusCode >= http.StatusInternalServerError:
+		return result{failed: refuse(known.StatusCode, "", unreachable)}
+	case known.StatusCode >= http.StatusBadRequest && t.first && !t.x.reply.begun():
+		t.x.report.outcome = outcomeRefused
+		return result{ended: true, err: err}
+	case known.StatusCode >= http.StatusBadRequest:
+		return result{failed: refuse(known.StatusCode, "", "The gateway does not let a further request to the upstream pass.")}
 	case err == nil, errors.Is(err, errUnhandled):
-		return refuse(http.StatusBadGateway, "", "The gateway has no upstream for this request: %v", errUnhandled)
+		return result{failed: refuse(http.StatusBadGateway, "", "The gateway has no upstream for this request: %v", errUnhandled)}
 	}
-	return refuse(http.StatusBadGateway, "", "The upstream could not be reached or did not answer.")
+	return result{failed: refuse(http.StatusBadGateway, "", unreachable)}
 }
 
 // nothing deals with a 200 without a body.
