@@ -32,6 +32,10 @@ import (
 // before the model is asked to do without.
 const maxRepeats = 3
 
+// overdue is how long after RequestTimeout an exchange that has not ended, because
+// its client does not read, loses its sandbox.
+const overdue = 5 * time.Second
+
 // exchange is one request of a client that uses the tool, from the first turn
 // to the answer.
 type exchange struct {
@@ -90,6 +94,7 @@ func (x *exchange) run() error {
 	x.origin = newOriginal(x.r)
 	defer x.origin.restore()
 	defer x.handle.Close()
+	defer time.AfterFunc(x.h.RequestTimeout+overdue, x.handle.Close).Stop()
 	x.tools = wire.Tools{Name: x.edited.Name, Clients: slices.Collect(x.req.ClientTools()), Opaque: x.req.HasUnnamedTool()}
 	x.ids = map[string]bool{}
 	x.capped = x.req.Choice(x.h.ToolName) == wire.ChoiceNone
@@ -108,7 +113,7 @@ func (x *exchange) run() error {
 		case res.failed != nil:
 			return x.fail(res.failed)
 		case res.refused != nil:
-			x.report.outcome = outcomeUpstreamError
+			x.conclude(outcomeUpstreamError)
 			return x.reply.refuse(res.refused, len(x.past) == 0)
 		}
 		x.usage.Add(res.answer.Usage)
@@ -125,7 +130,7 @@ func (x *exchange) step(res result) (again bool, err error) {
 	a := res.answer
 	switch {
 	case a.Failure != nil:
-		x.report.outcome = outcomeUpstreamError
+		x.conclude(outcomeUpstreamError)
 		return false, x.reply.failure(a.Failure)
 	case a.Damaged:
 		return false, x.fail(broken())
@@ -152,9 +157,20 @@ func (x *exchange) step(res result) (again bool, err error) {
 	return true, x.reply.flush()
 }
 
+// conclude is called before the end of the answer is written, for which the
+// client may take its time: the sandbox is not needed any more.
+func (x *exchange) conclude(outcome string) {
+	x.report.outcome = outcome
+	x.handle.Close()
+}
+
 // fail ends the exchange with an error of our own.
 func (x *exchange) fail(e *refusal) error {
-	x.report.failed(e)
+	outcome := outcomeUpstreamError
+	if x.ctx.Err() != nil {
+		outcome = outcomeTimeout
+	}
+	x.conclude(outcome)
 	return x.reply.fail(e)
 }
 
@@ -173,10 +189,11 @@ func (x *exchange) divide(a *wire.Answer) (ours, clients []*wire.Call) {
 
 // finish gives the answer to the client.
 func (x *exchange) finish(res result, clients []*wire.Call, hidden bool) error {
-	x.report.outcome = outcomeAnswered
+	outcome := outcomeAnswered
 	if len(clients) > 0 {
-		x.report.outcome = outcomeClientCalls
+		outcome = outcomeClientCalls
 	}
+	x.conclude(outcome)
 	return x.reply.finish(res, wire.Outcome{
 		Finish:   finishReason(res.answer, len(clients) > 0, hidden),
 		Usage:    x.usage.JSON(),

@@ -155,6 +155,9 @@ type response struct {
 	body   bytes.Buffer
 	writes []written
 	gone   bool // writes fail
+
+	stuckAt string        // the client reads no further than a write with this text; "" for none
+	reads   chan struct{} // closed when it does again
 }
 
 type written struct {
@@ -163,7 +166,7 @@ type written struct {
 }
 
 func newResponse() *response {
-	return &response{header: http.Header{}, start: time.Now()}
+	return &response{header: http.Header{}, start: time.Now(), reads: make(chan struct{})}
 }
 
 var errGone = errors.New("connection reset by peer")
@@ -180,6 +183,9 @@ func (w *response) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.WriteHeader(http.StatusOK)
+	if w.stuckAt != "" && bytes.Contains(p, []byte(w.stuckAt)) {
+		<-w.reads
+	}
 	if w.gone {
 		return 0, errGone
 	}

@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler"
@@ -298,4 +299,51 @@ func TestClientThatLeavesEndsItAll(t *testing.T) {
 			})
 		})
 	}
+}
+
+// stuck has a client send a request and read no further than a text of the
+// answer. meanwhile is called when the gateway waits for it.
+func stuck(f *fixture, at, body string, meanwhile func()) {
+	w := newResponse()
+	w.stuckAt = at
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.serve(w, request(context.Background(), w, body))
+	}()
+	synctest.Wait()
+	meanwhile()
+	close(w.reads)
+	<-done
+}
+
+func (f *fixture) alive(t *testing.T, want int) {
+	t.Helper()
+	synctest.Wait()
+	if alive, created := f.sandboxes.count(); alive != want || created != 1 {
+		t.Errorf("%d of %d sandboxes are alive, want %d of 1", alive, created, want)
+	}
+}
+
+func TestSandboxIsGivenBackBeforeTheAnswerIsWritten(t *testing.T) {
+	for name, last := range map[string]reply{"answer": says("the end"), "error": document(http.StatusBadRequest, `{"error":{"message":"the end"}}`)} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(f *fixture) {
+				f.upstream.then(runs("x = 1"), last)
+				stuck(f, "the end", ask(nil), func() { f.alive(t, 0) })
+			})
+		})
+	}
+}
+
+func TestClientThatDoesNotReadKeepsNoSandboxBeyondTheRequest(t *testing.T) {
+	inBubble(t, func(c *handler.Config, _ *session.Limits) { c.RequestTimeout, c.Keepalive = time.Minute, time.Hour }, func(f *fixture) {
+		f.upstream.then(runs("x = 1"), says("the end"))
+		stuck(f, "the end", ask(map[string]any{"stream": true}), func() {
+			time.Sleep(time.Minute)
+			f.alive(t, 1)
+			time.Sleep(10 * time.Second)
+			f.alive(t, 0)
+		})
+	})
 }

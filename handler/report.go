@@ -15,7 +15,6 @@
 package handler
 
 import (
-	"net/http"
 	"time"
 
 	"go.uber.org/zap"
@@ -88,15 +87,6 @@ func (x *exchange) refuse(e *refusal) error {
 	x.report.outcome = outcomeRefused
 	x.tell()
 	return e.answer(x.w)
-}
-
-// failed reports how a request ended that the gateway could not answer.
-func (r *report) failed(e *refusal) {
-	if e.status == http.StatusGatewayTimeout {
-		r.outcome = outcomeTimeout
-	} else {
-		r.outcome = outcomeUpstreamError
-	}
 }
 
 // MarshalLogObject writes the report into a log entry.

@@ -96,15 +96,34 @@ func TestClientThatLeavesIsNoErrorOfTheUpstream(t *testing.T) {
 				w.WriteHeader(499)
 				return nil
 			})
-			w := newResponse()
-			r := request(ctx, w, ask(map[string]any{"stream": stream}))
-			f.serve(w, r)
-			repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-			if got, _ := repl.GetString("http.code_interpreter.outcome"); got != "canceled" {
+			if got := f.outcome(ctx, ask(map[string]any{"stream": stream})); got != "canceled" {
 				t.Errorf("stream %v: the outcome is %q, want canceled", stream, got)
 			}
 		})
 	}
+}
+
+// reverse_proxy has timeouts of its own.
+func TestTimeoutOfTheUpstreamIsAnErrorOfTheUpstream(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(func(http.ResponseWriter, *http.Request) error {
+			return caddyhttp.Error(http.StatusGatewayTimeout, context.DeadlineExceeded)
+		}, silent)
+		for _, want := range []string{"upstream_error", "timeout"} {
+			if got := f.outcome(context.Background(), ask(nil)); got != want {
+				t.Errorf("the outcome is %q, want %s", got, want)
+			}
+		}
+	})
+}
+
+// outcome sends a request and returns what is reported of it.
+func (f *fixture) outcome(ctx context.Context, body string) string {
+	w := newResponse()
+	r := request(ctx, w, body)
+	f.serve(w, r)
+	outcome, _ := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer).GetString("http.code_interpreter.outcome")
+	return outcome
 }
 
 func TestPlaceholdersReportTheRequest(t *testing.T) {

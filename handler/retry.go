@@ -44,10 +44,10 @@ func (x *exchange) ask() result {
 		}
 		if wait, ok := transient(res, retries); ok && retries < maxRetries {
 			retries++
-			x.h.Metrics.retry(retryTransient)
 			if !sleep(x.ctx, wait) {
 				return res
 			}
+			x.h.Metrics.retry(retryTransient)
 			continue
 		}
 		if !adapted && res.refused != nil && x.adapt(res.refused) {
