@@ -1,8 +1,8 @@
 # make run    a gateway on 127.0.0.1:4000 in front of UPSTREAM, or of the scripted model
 # make test   all tests, with the race detector
 #
-# Go 1.26 is the only prerequisite. What else is missing is installed with apt
-# where that is allowed, else named.
+# Go 1.26, bash and curl have to be there. What else is missing is installed with
+# apt where that is allowed, else named.
 
 FUZZTIME ?= 1m
 WIRECHECK ?= ../shared/wire

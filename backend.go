@@ -170,7 +170,7 @@ func (b *backend) add(l *lease) {
 		if other.configuration != l.configuration {
 			continue // one that a reload replaces
 		}
-		if options := differing(other.limits, l.limits); len(options) > 0 {
+		if options := differing(&other.share, &l.share); len(options) > 0 {
 			l.logger.Warn("handlers that share sandboxes set different limits, and those of the last one hold for all of them; "+
 				"give these options one value, or the sandboxes different ones", zap.Strings("options", options))
 			break
@@ -180,8 +180,9 @@ func (b *backend) add(l *lease) {
 	b.obey(l)
 }
 
-// differing returns the options by which limits differ.
-func differing(a, b session.Limits) []string {
+// differing returns the options in which shares differ.
+func differing(one, other *share) []string {
+	a, b := &one.limits, &other.limits
 	var options []string
 	for _, o := range []struct {
 		name    string
@@ -197,6 +198,7 @@ func differing(a, b session.Limits) []string {
 		{"sessions on_idle", a.Pause != b.Pause},
 		{"sessions keep", a.Keep != b.Keep},
 		{"sessions on_exit", a.DeleteOnExit != b.DeleteOnExit},
+		{"sessions shared", (one.storage == nil) != (other.storage == nil)},
 	} {
 		if o.differs {
 			options = append(options, o.name)

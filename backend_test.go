@@ -174,14 +174,14 @@ func TestHandlersOfOneConfigurationAreToldOfDifferentLimits(t *testing.T) {
 }
 
 func TestEachLimitIsCompared(t *testing.T) {
-	a := session.Limits{Pause: true, DeleteOnExit: true}
-	fields := reflect.ValueOf(&a).Elem()
+	a := share{limits: session.Limits{Pause: true, DeleteOnExit: true}}
+	fields := reflect.ValueOf(&a.limits).Elem()
 	for _, field := range fields.Fields() {
 		if field.CanInt() {
 			field.SetInt(1)
 		}
 	}
-	if options := differing(a, session.Limits{}); len(options) != fields.NumField() {
+	if options := differing(&a, &share{}); len(options) != fields.NumField() {
 		t.Errorf("of %d limits these are compared: %q", fields.NumField(), options)
 	}
 }
