@@ -127,7 +127,7 @@ type Sessions struct {
 	// Where the session's id comes from when a request has no
 	// `metadata.session_id`: one placeholder, such as
 	// `{http.request.header.X-Session-Id}`. A header used for it does not go
-	// upstream. Default: none.
+	// upstream with chat requests. Default: none.
 	ID string `json:"id,omitempty"`
 
 	// What becomes of sessions when Caddy stops. With `keep` those of E2B are

@@ -98,9 +98,9 @@ func (x *exchange) place() *refusal {
 func (x *exchange) sessionID() (string, *refusal) {
 	id, state := x.req.SessionID()
 	switch {
-	case state == wire.SessionInvalid, state == wire.SessionValid && (id == "" || len(id) > maxSessionID):
+	case state == wire.SessionInvalid:
 		return "", refuse(http.StatusBadRequest, "metadata.session_id",
-			"metadata.session_id must be a string of 1 to %d bytes. Leave it out for a sandbox that lasts for this request only.", maxSessionID)
+			"metadata.session_id must be a string of 1 to %d bytes. Leave it out for a sandbox that lasts for this request only.", wire.MaxSessionID)
 	case state == wire.SessionValid:
 		return id, nil
 	case x.h.SessionID == "":
@@ -109,8 +109,8 @@ func (x *exchange) sessionID() (string, *refusal) {
 	if repl, ok := x.r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
 		id = repl.ReplaceAll(x.h.SessionID, "")
 	}
-	if len(id) > maxSessionID {
-		return "", refuse(http.StatusBadRequest, "", "The session id that the gateway reads from this request is longer than %d bytes. Send a shorter one.", maxSessionID)
+	if len(id) > wire.MaxSessionID {
+		return "", refuse(http.StatusBadRequest, "", "The session id that the gateway reads from this request is longer than %d bytes. Send a shorter one.", wire.MaxSessionID)
 	}
 	return id, nil
 }

@@ -156,7 +156,7 @@ func isChat(r *http.Request) bool {
 // is taken out: no upstream has a use for it, and some refuse metadata.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, req *wire.Request) error {
 	edited := req.Rewrite(wire.RewriteOptions{Name: h.ToolName})
-	if req.HasTool || !edited.Changed() {
+	if !edited.Changed() {
 		return h.passAsIs(w, r, next, req.Body())
 	}
 	h.dropSessionHeader(r)

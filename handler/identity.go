@@ -29,9 +29,6 @@ import (
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
-// maxSessionID is the length in bytes of the longest session id.
-const maxSessionID = 512
-
 // warning is a log entry that is written once.
 type warning struct{ given atomic.Bool }
 
