@@ -45,9 +45,10 @@ type exchange struct {
 	next caddyhttp.Handler
 	req  *wire.Request
 
-	caller  session.Caller
-	session string
-	handle  *session.Handle
+	caller   session.Caller
+	stranger bool // the caller cannot be told from others
+	session  string
+	handle   *session.Handle
 
 	ctx    context.Context // the request's, less than RequestTimeout old
 	origin *original
@@ -98,6 +99,7 @@ func (x *exchange) run() error {
 	x.tools = wire.Tools{Name: x.edited.Name, Clients: slices.Collect(x.req.ClientTools()), Opaque: x.req.HasUnnamedTool()}
 	x.ids = map[string]bool{}
 	x.capped = x.req.Choice(x.h.ToolName) == wire.ChoiceNone
+	x.stranger = x.h.strangers(x.r, x.caller)
 	x.recalled = remembered.recall(x)
 	x.chunk = wire.NewChunk()
 	defer x.chunk.Release()

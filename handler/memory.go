@@ -24,6 +24,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
 // How many mixed turns are remembered, and for how long.
@@ -44,9 +45,12 @@ type memory struct {
 	cache *lru.Cache[memoryKey, hiddenMessages]
 }
 
-// memoryKey is a hash of whose turn it was, of the calls the client saw, and of
-// all messages before.
-type memoryKey [sha256.Size]byte
+// memoryKey is of whose turn it was, and a hash of the calls the client saw and
+// of all messages before.
+type memoryKey struct {
+	pool *session.Pool // stands for the handler, which a reload replaces
+	sum  [sha256.Size]byte
+}
 
 type hiddenMessages struct {
 	messages [][]byte // in place of the client's version of the turn
@@ -64,6 +68,9 @@ func newMemory() *memory {
 // keep remembers the last hidden turns of an exchange that ends in calls of
 // the client.
 func (m *memory) keep(x *exchange, clients []*wire.Call) {
+	if x.stranger {
+		return
+	}
 	h := newConversation(x)
 	for message := range x.req.Messages() {
 		if !h.add(x.req.Body().Bytes(message.Start, message.End)) {
@@ -91,7 +98,7 @@ func (m *memory) keep(x *exchange, clients []*wire.Call) {
 
 // recall returns the edits that put hidden messages back into a request.
 func (m *memory) recall(x *exchange) []wire.Edit {
-	if m.cache.Len() == 0 {
+	if x.stranger || m.cache.Len() == 0 {
 		return nil
 	}
 	var edits []wire.Edit
@@ -130,11 +137,12 @@ func callIDs(raw []byte) []string {
 // conversation is a hash of messages. Clients may write the same message with
 // other spaces, escapes or order of members, so their values are hashed.
 type conversation struct {
+	pool *session.Pool
 	hash hash.Hash
 }
 
 func newConversation(x *exchange) conversation {
-	h := conversation{sha256.New()}
+	h := conversation{x.h.Pool, sha256.New()}
 	h.write(x.caller.Kind, x.caller.Value, x.session, x.h.ToolName)
 	return h
 }
@@ -162,7 +170,6 @@ func (h conversation) add(raw []byte) bool {
 func (h conversation) key(ids []string) memoryKey {
 	sum := sha256.New()
 	sum.Write(h.hash.Sum(nil))
-	calls := conversation{sum}
-	calls.write(ids...)
-	return memoryKey(sum.Sum(nil))
+	hashParts(sum, ids...)
+	return memoryKey{pool: h.pool, sum: [sha256.Size]byte(sum.Sum(nil))}
 }

@@ -33,6 +33,9 @@ func mixed(fields map[string]any) map[string]any {
 	return all
 }
 
+// Keys of two callers.
+const alice, bob = "Bearer sk-alice", "Bearer sk-bob"
+
 var user = map[string]any{"role": "user", "content": "?"}
 
 // begin has the model call both tools and returns the conversation with the
@@ -97,7 +100,6 @@ func TestHiddenCallOfAMixedTurnIsPutBack(t *testing.T) {
 }
 
 func TestHiddenCallIsRememberedForItsOwnConversationOnly(t *testing.T) {
-	const alice, bob = "Bearer sk-alice", "Bearer sk-bob"
 	id := map[string]any{"metadata": inSession("s")}
 	for name, c := range map[string]struct {
 		first, second map[string]any
@@ -135,6 +137,44 @@ func TestHiddenCallIsRememberedForItsOwnConversationOnly(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Clients behind a proxy that nobody trusts share an address, and no sessions.
+func TestHiddenCallIsNotRememberedOfStrangers(t *testing.T) {
+	const forwarded = "X-Forwarded-For"
+	for name, c := range map[string]struct {
+		first, second []string
+		hit           bool
+	}{
+		"behind a proxy":         {[]string{forwarded, "192.0.2.1"}, []string{forwarded, "192.0.2.2"}, false},
+		"the proxy afterwards":   {[]string{forwarded, "192.0.2.1"}, nil, false},
+		"the proxy before":       {nil, []string{forwarded, "192.0.2.1"}, false},
+		"an address of its own":  {nil, nil, true},
+		"a key behind the proxy": {[]string{forwarded, "192.0.2.1", "Api-Key", "k"}, []string{forwarded, "192.0.2.1", "Api-Key", "k"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(f *fixture) {
+				conversation := begin(t, f, nil, c.first...)
+				if got := resume(t, f, map[string]any{"messages": conversation}, c.second...); got != c.hit {
+					t.Errorf("put back: %v, want %v", got, c.hit)
+				}
+			})
+		})
+	}
+}
+
+// Handlers with sandboxes of their own have callers of their own.
+func TestHiddenCallIsRememberedInItsOwnPoolOnly(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		conversation := begin(t, f, nil, "Authorization", alice)
+		config := f.h.Config
+		config.Pool = session.NewPool(session.Config{Secret: []byte("another"), Fingerprint: "g"})
+		defer drain(t, config.Pool)
+		f.h = handler.New(config)
+		if resume(t, f, map[string]any{"messages": conversation}, "Authorization", alice) {
+			t.Error("the model of another handler saw the call")
+		}
+	})
 }
 
 // The rounds before a mixed turn are hidden too and come back with it.
