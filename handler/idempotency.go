@@ -68,7 +68,8 @@ type replay struct {
 	until  time.Time
 }
 
-// answered is an answer that can be given again.
+// answered is an answer that can be given again. The handlers in front of us
+// write to the values of a header, so that each answer has its own.
 type answered struct {
 	header http.Header
 	body   []byte
@@ -188,7 +189,7 @@ func (r *replay) repeat(ctx context.Context, again *replay) (*answered, *refusal
 }
 
 func (a *answered) write(w http.ResponseWriter) error {
-	copyHeader(w.Header(), a.header)
+	copyHeader(w.Header(), a.header.Clone())
 	w.Header().Set("Idempotent-Replayed", "true")
 	return writeJSON(w, http.StatusOK, a.body)
 }

@@ -110,6 +110,44 @@ func TestKeyIsForOneRequest(t *testing.T) {
 	})
 }
 
+// outer is a handler in front of ours that adds to a header when it goes out,
+// as encode does.
+type outer struct {
+	*response
+	vary string
+}
+
+func (o outer) WriteHeader(status int) {
+	o.Header().Add("Vary", o.vary)
+	o.response.WriteHeader(status)
+}
+
+func TestAnswersThatAreTheSameHaveTheirOwnHeaders(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(func(w http.ResponseWriter, r *http.Request) error {
+			for _, name := range []string{"Origin", "Access-Control-Request-Method", "Access-Control-Request-Headers"} {
+				w.Header().Add("Vary", name) // leaves room for one more
+			}
+			return says("done")(w, r)
+		})
+		values := []string{"first", "second", "third"}
+		var answers []*response
+		for _, value := range values {
+			w := newResponse()
+			r := request(context.Background(), w, ask(nil), once()...)
+			if err := f.h.ServeHTTP(outer{w, value}, r, f.upstream); err != nil {
+				t.Fatal(err)
+			}
+			answers = append(answers, w)
+		}
+		for i, value := range values {
+			if got := answers[i].header["Vary"]; len(got) != 4 || got[3] != value {
+				t.Errorf("the header of the %s answer is %q", value, got)
+			}
+		}
+	})
+}
+
 func TestStreamIsNotGivenAgain(t *testing.T) {
 	inBubble(t, nil, func(f *fixture) {
 		f.upstream.always = runsOnce("sleep 5s")

@@ -115,7 +115,7 @@ func (n *whole) hide(a *wire.Answer)                              { n.completion
 
 func (n *whole) finish(res result, o wire.Outcome) error {
 	body := n.completion.Final(res.whole, res.answer, o)
-	n.x.answered = &answered{header: res.header, body: body}
+	n.x.answered = &answered{header: res.header.Clone(), body: body}
 	copyHeader(n.w.Header(), res.header)
 	return writeJSON(n.w, http.StatusOK, body)
 }
