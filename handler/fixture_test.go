@@ -52,6 +52,7 @@ type fixture struct {
 func inBubble(t *testing.T, edit func(*handler.Config, *session.Limits), test func(f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		handler.Forget()
 		f := &fixture{t: t, sandboxes: newSandboxes(), upstream: &upstream{t: t}}
 		client, err := e2b.New(e2b.Config{
 			APIKey: "test", APIURL: "http://api.test", SandboxURL: "http://box.test", Transport: f.sandboxes,

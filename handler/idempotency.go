@@ -24,15 +24,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
 // What is kept of answers to requests with an Idempotency-Key.
 const (
 	replayFor      = time.Minute
-	maxReplays     = 1000     // answers and running requests
+	maxReplays     = 1000     // answers
 	maxReplayBytes = 64 << 20 // of all answers together
 	maxKeyLength   = 255
 )
@@ -45,9 +43,9 @@ var replays = newReplayTable()
 // request again does not have its code run again. It is safe for concurrent
 // use.
 type replayTable struct {
-	mu    sync.Mutex
-	byKey *simplelru.LRU[replayKey, *replay]
-	bytes int
+	mu      sync.Mutex
+	running map[replayKey]*replay
+	done    *recent[replayKey, *replay]
 }
 
 // replayKey is everything that makes two requests the same one, but for the
@@ -63,9 +61,7 @@ type replay struct {
 	stream bool
 	ended  chan struct{} // closed when it has run
 
-	// Set before ended is closed.
-	answer *answered // nil if it cannot be given again
-	until  time.Time
+	answer *answered // set before ended is closed; nil if it cannot be given again
 }
 
 // answered is an answer that can be given again. The handlers in front of us
@@ -76,44 +72,24 @@ type answered struct {
 }
 
 func newReplayTable() *replayTable {
-	t := &replayTable{}
-	byKey, err := simplelru.NewLRU(maxReplays, func(_ replayKey, r *replay) { t.bytes -= r.size() })
-	if err != nil {
-		panic(err) // the size is a positive constant
+	return &replayTable{
+		running: map[replayKey]*replay{},
+		done:    newRecent[replayKey, *replay](replayFor, maxReplays, maxReplayBytes),
 	}
-	t.byKey = byKey
-	return t
-}
-
-func (r *replay) size() int {
-	if r.answer == nil {
-		return 0
-	}
-	return len(r.answer.body)
 }
 
 // begin registers a request, or returns the one that it repeats.
 func (t *replayTable) begin(key replayKey, r *replay) (earlier *replay) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.expire()
-	if earlier, ok := t.byKey.Get(key); ok && (earlier.until.IsZero() || time.Now().Before(earlier.until)) {
+	if earlier, ok := t.running[key]; ok {
 		return earlier
 	}
-	t.byKey.Remove(key)
-	t.byKey.Add(key, r)
-	return nil
-}
-
-// expire removes what is too old, from the oldest on.
-func (t *replayTable) expire() {
-	for {
-		key, r, ok := t.byKey.GetOldest()
-		if !ok || r.until.IsZero() || time.Now().Before(r.until) {
-			return
-		}
-		t.byKey.Remove(key)
+	if earlier, ok := t.done.get(key); ok {
+		return earlier
 	}
+	t.running[key] = r
+	return nil
 }
 
 // end notes that a request has run. Without an answer that can be given again
@@ -121,21 +97,11 @@ func (t *replayTable) expire() {
 func (t *replayTable) end(key replayKey, r *replay, answer *answered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	defer close(r.ended)
-	if have, ok := t.byKey.Peek(key); !ok || have != r {
-		return // it had to make room
+	delete(t.running, key)
+	if r.answer = answer; answer != nil {
+		t.done.add(key, r, len(answer.body))
 	}
-	if answer == nil {
-		t.byKey.Remove(key)
-		return
-	}
-	r.answer, r.until = answer, time.Now().Add(replayFor)
-	t.byKey.Get(key) // from now on its age counts
-	for t.bytes += r.size(); t.bytes > maxReplayBytes; {
-		if _, _, ok := t.byKey.RemoveOldest(); !ok {
-			return
-		}
-	}
+	close(r.ended)
 }
 
 // once carries a request out, unless it repeats one: then it gets the answer of

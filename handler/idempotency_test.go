@@ -72,6 +72,20 @@ func TestRepeatedRequestGetsTheSameAnswer(t *testing.T) {
 	})
 }
 
+func TestAnswersAreNotKeptPastTheirTime(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(says("done"))
+		f.post(ask(nil), once()...)
+		if handler.Kept() == 0 {
+			t.Error("nothing is kept")
+		}
+		time.Sleep(time.Minute + time.Second)
+		if n := handler.Kept(); n != 0 {
+			t.Errorf("%d bytes are still kept", n)
+		}
+	})
+}
+
 func TestRequestsThatRepeatNothing(t *testing.T) {
 	for name, c := range map[string]struct{ one, other []string }{
 		"another key":        {once(), []string{"Idempotency-Key", "l", "Authorization", "Bearer sk-a"}},

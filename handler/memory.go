@@ -21,17 +21,16 @@ import (
 	"hash"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire"
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
-// How many mixed turns are remembered, and for how long.
+// What is remembered of mixed turns.
 const (
-	maxRemembered = 1000
-	rememberFor   = 15 * time.Minute
-	maxHidden     = 4 << 20 // bytes of one
+	maxRemembered  = 1000
+	rememberFor    = 15 * time.Minute
+	maxHidden      = 4 << 20  // bytes of one
+	maxHiddenBytes = 64 << 20 // of all together
 )
 
 // remembered is the memory of the process: it outlives configurations.
@@ -42,7 +41,8 @@ var remembered = newMemory()
 // and when it comes back with the result, what it did not see is put back.
 // Without that the conversation goes on too. It is safe for concurrent use.
 type memory struct {
-	cache *lru.Cache[memoryKey, hiddenMessages]
+	// Messages in place of the client's version of a turn.
+	hidden *recent[memoryKey, [][]byte]
 }
 
 // memoryKey is of whose turn it was, and a hash of the calls the client saw and
@@ -52,17 +52,8 @@ type memoryKey struct {
 	sum  [sha256.Size]byte
 }
 
-type hiddenMessages struct {
-	messages [][]byte // in place of the client's version of the turn
-	until    time.Time
-}
-
 func newMemory() *memory {
-	cache, err := lru.New[memoryKey, hiddenMessages](maxRemembered)
-	if err != nil {
-		panic(err) // the size is a positive constant
-	}
-	return &memory{cache: cache}
+	return &memory{newRecent[memoryKey, [][]byte](rememberFor, maxRemembered, maxHiddenBytes)}
 }
 
 // keep remembers the last hidden turns of an exchange that ends in calls of
@@ -81,44 +72,57 @@ func (m *memory) keep(x *exchange, clients []*wire.Call) {
 	for i, call := range clients {
 		ids[i] = call.ID
 	}
-	var entry hiddenMessages
+	var messages [][]byte
 	size := 0
 	for i := range x.past {
 		for _, raw := range x.past[i].appendTo(nil, x.without) {
-			entry.messages = append(entry.messages, raw)
+			messages = append(messages, raw)
 			size += len(raw)
 		}
 	}
 	if size > maxHidden {
 		return
 	}
-	entry.until = time.Now().Add(rememberFor)
-	m.cache.Add(h.key(ids), entry)
+	m.hidden.add(h.key(ids), messages, size)
 }
 
-// recall returns the edits that put hidden messages back into a request.
+// recall returns the edits that put hidden messages back into a request. It
+// decodes only what is before calls of the assistant.
 func (m *memory) recall(x *exchange) []wire.Edit {
-	if x.stranger || m.cache.Len() == 0 {
+	if x.stranger || m.hidden.empty() {
 		return nil
 	}
 	var edits []wire.Edit
+	var before []wire.Message // not hashed yet
 	h := newConversation(x)
 	for message := range x.req.Messages() {
-		raw := x.req.Body().Bytes(message.Start, message.End)
-		if message.Role == "assistant" && bytes.Contains(raw, []byte(`"tool_calls"`)) {
-			if entry, ok := m.cache.Get(h.key(callIDs(raw))); ok && time.Now().Before(entry.until) {
-				edits = append(edits, wire.ReplaceMessage(message, entry.messages...))
+		ids := callIDs(x, message)
+		if len(ids) > 0 {
+			for _, earlier := range before {
+				if !h.add(x.req.Body().Bytes(earlier.Start, earlier.End)) {
+					return edits
+				}
+			}
+			before = before[:0]
+			if messages, ok := m.hidden.get(h.key(ids)); ok {
+				edits = append(edits, wire.ReplaceMessage(message, messages...))
 			}
 		}
-		if !h.add(raw) {
-			break
-		}
+		before = append(before, message)
 	}
 	return edits
 }
 
-// callIDs returns the ids of the tool calls of a message.
-func callIDs(raw []byte) []string {
+// callIDs returns the ids of the tool calls of a message, if it is the
+// assistant's.
+func callIDs(x *exchange, m wire.Message) []string {
+	if m.Role != "assistant" {
+		return nil
+	}
+	raw := x.req.Body().Bytes(m.Start, m.End)
+	if !bytes.Contains(raw, []byte(`"tool_calls"`)) {
+		return nil
+	}
 	var message struct {
 		ToolCalls []struct {
 			ID string `json:"id"`

@@ -177,6 +177,19 @@ func TestHiddenCallIsRememberedInItsOwnPoolOnly(t *testing.T) {
 	})
 }
 
+func TestHiddenMessagesAreNotKeptPastTheirTime(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		begin(t, f, nil)
+		if handler.Kept() == 0 {
+			t.Error("nothing is kept")
+		}
+		time.Sleep(15*time.Minute + time.Second)
+		if n := handler.Kept(); n != 0 {
+			t.Errorf("%d bytes are still kept", n)
+		}
+	})
+}
+
 // The rounds before a mixed turn are hidden too and come back with it.
 func TestEarlierRoundsComeBackWithAMixedTurn(t *testing.T) {
 	inBubble(t, nil, func(f *fixture) {
@@ -188,6 +201,29 @@ func TestEarlierRoundsComeBackWithAMixedTurn(t *testing.T) {
 		messages := seen[len(seen)-1].messages(t)
 		if len(messages) != 6 || messages[2]["content"] != "first" || messages[4]["content"] != "hi" || messages[5]["content"] != "rain" {
 			t.Errorf("the messages are %v", messages)
+		}
+	})
+}
+
+func TestEachMixedTurnOfAConversationIsPutBack(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		conversation := begin(t, f, nil)
+		f.upstream.then(turn{calls: []call{python("call_3", "say ho"), {"call_4", "weather", `{}`}}}.reply())
+		f.post(ask(mixed(map[string]any{"messages": conversation}))).says(t, "tool_calls", "")
+		conversation = append(conversation, map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{
+			"id": "call_4", "type": "function", "function": map[string]any{"name": "weather", "arguments": `{}`},
+		}}}, map[string]any{"role": "tool", "tool_call_id": "call_4", "content": "sun"})
+		f.upstream.then(says("done"))
+		f.post(ask(mixed(map[string]any{"messages": conversation}))).says(t, "stop", "done")
+		var results []any
+		seen := f.upstream.asked()
+		for _, m := range seen[len(seen)-1].messages(t) {
+			if m["role"] == "tool" {
+				results = append(results, m["content"])
+			}
+		}
+		if got := encode(results); got != `["hi","rain","ho","sun"]` {
+			t.Errorf("the results are %s", got)
 		}
 	})
 }
