@@ -68,7 +68,7 @@ type exchange struct {
 	last     failure
 	report   report
 
-	answered *answered // what an Idempotency-Key can get again
+	replay *replay // with an Idempotency-Key, until it is settled
 }
 
 // pastTurn is a turn that the client does not see, and what came of its calls.

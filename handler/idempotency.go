@@ -57,9 +57,10 @@ type replayKey struct {
 
 // replay is a request that runs or has run.
 type replay struct {
+	key    replayKey
 	body   [sha256.Size]byte
 	stream bool
-	ended  chan struct{} // closed when it has run
+	ended  chan struct{} // closed when it is known what came of it
 
 	answer *answered // set before ended is closed; nil if it cannot be given again
 }
@@ -79,27 +80,27 @@ func newReplayTable() *replayTable {
 }
 
 // begin registers a request, or returns the one that it repeats.
-func (t *replayTable) begin(key replayKey, r *replay) (earlier *replay) {
+func (t *replayTable) begin(r *replay) (earlier *replay) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if earlier, ok := t.running[key]; ok {
+	if earlier, ok := t.running[r.key]; ok {
 		return earlier
 	}
-	if earlier, ok := t.done.get(key); ok {
+	if earlier, ok := t.done.get(r.key); ok {
 		return earlier
 	}
-	t.running[key] = r
+	t.running[r.key] = r
 	return nil
 }
 
-// end notes that a request has run. Without an answer that can be given again
+// end notes what came of a request. Without an answer that can be given again
 // the next request with the key is a new one.
-func (t *replayTable) end(key replayKey, r *replay, answer *answered) {
+func (t *replayTable) end(r *replay, answer *answered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.running, key)
+	delete(t.running, r.key)
 	if r.answer = answer; answer != nil {
-		t.done.add(key, r, len(answer.body))
+		t.done.add(r.key, r, len(answer.body))
 	}
 	close(r.ended)
 }
@@ -116,10 +117,11 @@ func (x *exchange) once() error {
 	}
 	key := x.replayKey(name)
 	for {
-		mine := &replay{body: x.bodyHash(), stream: x.req.Stream, ended: make(chan struct{})}
-		earlier := replays.begin(key, mine)
+		mine := &replay{key: key, body: x.bodyHash(), stream: x.req.Stream, ended: make(chan struct{})}
+		earlier := replays.begin(mine)
 		if earlier == nil {
-			defer func() { replays.end(key, mine, x.answered) }()
+			x.replay = mine
+			defer x.settle(nil) // also after a panic
 			return x.run()
 		}
 		answer, refused := earlier.repeat(x.r.Context(), mine)
@@ -135,6 +137,20 @@ func (x *exchange) once() error {
 		}
 		// The earlier one has failed: this is its retry.
 	}
+}
+
+// settle lets the repetitions of this request go on: with its answer, or
+// without one. It comes before anything is written, since the client may have
+// stopped to read. What comes after the first call changes nothing.
+func (x *exchange) settle(answer *answered) {
+	if x.replay == nil {
+		return
+	}
+	if answer != nil {
+		answer.header = answer.header.Clone()
+	}
+	replays.end(x.replay, answer)
+	x.replay = nil
 }
 
 // repeat waits for the answer to a request that r is sent again of. Neither

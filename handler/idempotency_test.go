@@ -18,6 +18,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,14 +125,15 @@ func TestKeyIsForOneRequest(t *testing.T) {
 	})
 }
 
-// outer is a handler in front of ours that adds to a header when it goes out,
-// as encode does.
+// outer is a handler in front of ours that adds to a header when it goes out, as
+// encode does, and changes what is there, as the replacements of header do.
 type outer struct {
 	*response
 	vary string
 }
 
 func (o outer) WriteHeader(status int) {
+	o.Header()["Vary"][0] += o.vary
 	o.Header().Add("Vary", o.vary)
 	o.response.WriteHeader(status)
 }
@@ -155,11 +157,83 @@ func TestAnswersThatAreTheSameHaveTheirOwnHeaders(t *testing.T) {
 			answers = append(answers, w)
 		}
 		for i, value := range values {
-			if got := answers[i].header["Vary"]; len(got) != 4 || got[3] != value {
+			if got := answers[i].header["Vary"]; len(got) != 4 || got[0] != "Origin"+value || got[3] != value {
 				t.Errorf("the header of the %s answer is %q", value, got)
 			}
 		}
 	})
+}
+
+// stalled is a client that does not read. Its writes wait for the channel.
+type stalled struct {
+	*response
+	reads chan struct{}
+}
+
+func (s stalled) Write(p []byte) (int, error) {
+	<-s.reads
+	return s.response.Write(p)
+}
+
+// A repetition may come because the first connection does not get on.
+func TestRepetitionDoesNotWaitForAClientThatDoesNotRead(t *testing.T) {
+	stall := func(f *fixture) (read func()) {
+		w := stalled{newResponse(), make(chan struct{})}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			w.err = f.h.ServeHTTP(w, request(context.Background(), w, ask(nil), once()...), f.upstream)
+		}()
+		synctest.Wait() // until it writes
+		return sync.OnceFunc(func() {
+			close(w.reads)
+			<-ended
+		})
+	}
+	repeat := func(f *fixture) *response {
+		f.t.Helper()
+		ctx, leave := context.WithTimeout(context.Background(), time.Minute)
+		defer leave()
+		w := newResponse()
+		f.serve(w, request(ctx, w, ask(nil), once()...))
+		w.says(f.t, "stop", "done")
+		return w
+	}
+	t.Run("an answer", func(t *testing.T) {
+		inBubble(t, nil, func(f *fixture) {
+			f.upstream.always = runsOnce("say hi")
+			read := stall(f)
+			defer read()
+			repeat(f)
+			read()
+			repeat(f)
+			f.rans(1)
+		})
+	})
+	for name, failure := range map[string]reply{
+		"an error": fails(http.StatusBadRequest),
+		"an error in a stream": func(w http.ResponseWriter, _ *http.Request) error {
+			return sendEvent(w, `{"error":{"message":"overloaded"}}`)
+		},
+		"half an answer": func(w http.ResponseWriter, _ *http.Request) error {
+			_ = sendEvent(w, turn{text: "do"}.chunks()[0])
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(f *fixture) {
+				f.upstream.then(runs("say hi"), failure)
+				f.upstream.always = says("done")
+				read := stall(f)
+				defer read()
+				repeat(f)
+				read()
+				if w := repeat(f); w.header.Get("Idempotent-Replayed") == "" {
+					t.Error("the end of the first one ended the second one's answer")
+				}
+			})
+		})
+	}
 }
 
 func TestStreamIsNotGivenAgain(t *testing.T) {
@@ -174,6 +248,7 @@ func TestStreamIsNotGivenAgain(t *testing.T) {
 		synctest.Wait()
 		f.post(body, once()...).refuses(t, http.StatusConflict, "cannot be given again")
 		<-ended
+		f.post(body, once()...).refuses(t, http.StatusConflict, "cannot be given again")
 		f.rans(1)
 	})
 }

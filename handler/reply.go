@@ -115,7 +115,7 @@ func (n *whole) hide(a *wire.Answer)                              { n.completion
 
 func (n *whole) finish(res result, o wire.Outcome) error {
 	body := n.completion.Final(res.whole, res.answer, o)
-	n.x.answered = &answered{header: res.header.Clone(), body: body}
+	n.x.settle(&answered{header: res.header, body: body})
 	copyHeader(n.w.Header(), res.header)
 	return writeJSON(n.w, http.StatusOK, body)
 }
@@ -123,6 +123,7 @@ func (n *whole) finish(res result, o wire.Outcome) error {
 // refuse gives an error as it came. What is no error by its status, such as a
 // redirect, would have the client take it for an answer to its own request.
 func (n *whole) refuse(r *response, plain bool) error {
+	n.x.settle(nil)
 	if plain || r.status >= http.StatusBadRequest {
 		copyHeader(n.w.Header(), r.header)
 		for _, name := range []string{"Content-Type", "Content-Encoding"} {
@@ -138,10 +139,14 @@ func (n *whole) refuse(r *response, plain bool) error {
 }
 
 func (n *whole) failure(object []byte) error {
+	n.x.settle(nil)
 	return writeJSON(n.w, http.StatusBadGateway, n.told(object))
 }
 
-func (n *whole) fail(e *refusal) error { return e.write(n.w, n.told(e.object())) }
+func (n *whole) fail(e *refusal) error {
+	n.x.settle(nil)
+	return e.write(n.w, n.told(e.object()))
+}
 
 // told adds to an error, if it is an object, what has been run before it: the
 // client has to know what a second request would run again.

@@ -122,7 +122,7 @@ func (s *streamed) finish(res result, o wire.Outcome) error {
 	if err := s.begin(res.header); err != nil {
 		return err
 	}
-	s.x.answered = &answered{}
+	s.x.settle(&answered{})
 	s.stream.Finish(res.answer, o.Finish, o.Usage)
 	// The server flushes when the handlers have returned: with the end of the
 	// body, in one write.
