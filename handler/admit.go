@@ -79,7 +79,7 @@ func (x *exchange) place() *refusal {
 	if refused != nil {
 		return refused
 	}
-	if id != "" && x.h.strangers(x.r, caller) {
+	if x.stranger = x.h.strangers(x.r, caller); x.stranger {
 		id = ""
 	}
 	var busy *session.BusyError

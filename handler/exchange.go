@@ -99,7 +99,6 @@ func (x *exchange) run() error {
 	x.tools = wire.Tools{Name: x.edited.Name, Clients: slices.Collect(x.req.ClientTools()), Opaque: x.req.HasUnnamedTool()}
 	x.ids = map[string]bool{}
 	x.capped = x.req.Choice(x.h.ToolName) == wire.ChoiceNone
-	x.stranger = x.h.strangers(x.r, x.caller)
 	x.recalled = remembered.recall(x)
 	x.chunk = wire.NewChunk()
 	defer x.chunk.Release()
