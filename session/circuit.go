@@ -43,31 +43,38 @@ type circuit struct {
 	since   time.Time // when it opened; zero: closed
 	pause   time.Duration
 	next    time.Time // when a sandbox may be asked for again
-	probing bool      // one is being asked for
+	probing bool      // a probe is under way
+	asked   bool      // and the provider has answered
 }
 
 func (c *circuit) open() bool { return !c.since.IsZero() }
+
+// refusal is why no sandbox may be asked for, nil if one may.
+func (c *circuit) refusal(now time.Time) error {
+	if c.open() && (c.probing || now.Before(c.next)) {
+		return fmt.Errorf("session: the provider keeps failing and is given a pause, the last time with %w", c.cause)
+	}
+	return nil
+}
 
 // admit says whether a sandbox may be asked for. If probe is true it is the one
 // that finds out whether the provider works again, and done must be called when
 // it has ended in whatever way.
 func (c *circuit) admit(now time.Time) (probe bool, err error) {
-	switch {
-	case !c.open():
-		return false, nil
-	case c.probing || now.Before(c.next):
-		return false, fmt.Errorf("session: the provider keeps failing and is given a pause, the last time with %w", c.cause)
+	if err := c.refusal(now); err != nil {
+		return false, err
 	}
-	c.probing = true
-	return true, nil
+	c.probing, c.asked = c.open(), false
+	return c.probing, nil
 }
 
-// done ends a probe. Unless it has closed the circuit, the pause grows.
+// done ends a probe. The pause grows if the provider was asked and the circuit is
+// still open.
 func (c *circuit) done(now time.Time) {
-	if !c.open() {
+	c.probing = false
+	if !c.open() || !c.asked {
 		return
 	}
-	c.probing = false
 	c.pause = min(2*c.pause, maxPause)
 	c.next = now.Add(c.pause)
 }
@@ -110,18 +117,28 @@ func (c *circuit) health() Health {
 	return Health{Failing: c.open(), Since: c.since, Next: c.next, Failures: c.failures, Err: c.cause}
 }
 
-// admitted says whether a flight may begin. If probe is true, probed must be
-// called at its end.
-func (p *Pool) admitted() (probe bool, err error) {
+// refused is why a flight need not begin, nil if it may.
+func (p *Pool) refused() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.circuit.admit(time.Now())
+	return p.circuit.refusal(time.Now())
 }
 
-func (p *Pool) probed() {
+// admitted says whether the provider may be asked by a flight, which has all else
+// that it needs: a probe that waited would keep everybody out. At its end over
+// must be called.
+func (p *Pool) admitted() (over func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.circuit.done(time.Now())
+	probe, err := p.circuit.admit(time.Now())
+	if err != nil || !probe {
+		return func() {}, err
+	}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.circuit.done(time.Now())
+	}, nil
 }
 
 // answered tells the circuit that the provider has given a sandbox, or why not.
@@ -129,6 +146,7 @@ func (p *Pool) answered(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
+	p.circuit.asked = true
 	switch {
 	case err == nil:
 		if d := p.circuit.succeeded(now); d > 0 {

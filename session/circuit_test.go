@@ -174,20 +174,22 @@ func TestRateLimitsOpenNothing(t *testing.T) {
 	})
 }
 
-// TestProbeThatIsGivenUpDoesNotHoldTheCircuit: its request leaves while another
-// one's sandboxes take all the room.
+// trip opens the circuit and waits until it lets a probe through.
+func (b *bench) trip() {
+	b.p.mu.Lock()
+	for range failuresToOpen {
+		b.p.circuit.failed(time.Now(), errors.New("down"))
+	}
+	b.p.mu.Unlock()
+	time.Sleep(minPause)
+}
+
+// TestProbeThatIsGivenUpDoesNotHoldTheCircuit: its request leaves while the
+// provider does not answer.
 func TestProbeThatIsGivenUpDoesNotHoldTheCircuit(t *testing.T) {
-	status := 0
-	inBubble(t, func(c *Config) { c.Limits.Max = 1 }, func(b *bench) {
-		failing(b.f, &status)
-		h := b.p.Open(bob, "")
-		b.ok("")(runIn(h, "None"))
-		b.p.mu.Lock()
-		for range failuresToOpen {
-			b.p.circuit.failed(time.Now(), errors.New("down"))
-		}
-		b.p.mu.Unlock()
-		time.Sleep(minPause)
+	inBubble(t, nil, func(b *bench) {
+		b.f.inject(func(string, string) *fault { return &fault{hang: true} })
+		b.trip()
 		ctx, cancel := context.WithCancel(context.Background())
 		probe := b.p.Open(alice, "")
 		probe.Prepare()
@@ -201,9 +203,45 @@ func TestProbeThatIsGivenUpDoesNotHoldTheCircuit(t *testing.T) {
 		cancel()
 		probe.Run(ctx, "None", func(e2b.Event) {})
 		probe.Close()
-		h.Close()
-		synctest.Wait()
+		time.Sleep(b.p.Stats().Limits.SandboxTimeout)
+		b.f.inject(nil)
 		time.Sleep(maxPause)
 		b.ok("hi")(b.say(alice, "", "say hi"))
+	})
+}
+
+// TestWhoWaitsForRoomDoesNotProbe: others have room, and the provider works again.
+func TestWhoWaitsForRoomDoesNotProbe(t *testing.T) {
+	inBubble(t, func(c *Config) { c.Limits.MaxPerIdentity = 1 }, func(b *bench) {
+		var wg sync.WaitGroup
+		wg.Go(func() { b.ok("")(b.say(alice, "first", "sleep 50s")) })
+		time.Sleep(time.Second)
+		b.trip()
+		wg.Go(func() { b.ok("hi")(b.say(alice, "second", "say hi")) })
+		synctest.Wait()
+		b.ok("hi")(b.say(bob, "", "say hi"))
+		wg.Wait()
+	})
+}
+
+// TestPauseGrowsOnlyWhenTheProviderWasAsked: the probe leaves while it waits for
+// its turn to create a sandbox.
+func TestPauseGrowsOnlyWhenTheProviderWasAsked(t *testing.T) {
+	inBubble(t, func(c *Config) { c.Limits.CreateEvery = 10 * time.Second }, func(b *bench) {
+		b.ok("")(b.say(alice, "", "None"))
+		b.trip()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		probe := b.p.Open(alice, "")
+		if o := probe.Run(ctx, "None", func(e2b.Event) {}); o.Status != Canceled {
+			t.Errorf("the probe is told %v (%v)", o.Status, o.Err)
+		}
+		probe.Close()
+		synctest.Wait()
+		b.calls("create", 1)
+		if next := b.p.Stats().Health.Next; next.After(time.Now()) {
+			t.Errorf("the provider is not asked for %v, although nobody has", time.Until(next))
+		}
+		b.ok("hi")(b.say(bob, "", "say hi"))
 	})
 }

@@ -90,12 +90,8 @@ func (p *Pool) vacate(e *entry) {
 
 // obtain takes a place, then finds the session's sandbox or creates one.
 func (p *Pool) obtain(ctx, wanted context.Context, f *flight, e *entry) (*box, error) {
-	probe, err := p.admitted()
-	if err != nil {
+	if err := p.refused(); err != nil {
 		return nil, err
-	}
-	if probe {
-		defer p.probed()
 	}
 	if err := p.awaitLeaving(wanted, e); err != nil {
 		return nil, err
@@ -112,6 +108,11 @@ func (p *Pool) obtain(ctx, wanted context.Context, f *flight, e *entry) (*box, e
 
 // obtainAlone is obtain without a word to other processes.
 func (p *Pool) obtainAlone(ctx, wanted context.Context, f *flight, e *entry, limits Limits) (*box, error) {
+	over, err := p.admitted()
+	if err != nil {
+		return nil, err
+	}
+	defer over()
 	ctx, cancel := context.WithTimeout(ctx, limits.SandboxTimeout)
 	defer cancel()
 	if p.remote && e.key != "" {

@@ -98,6 +98,11 @@ func (p *Pool) obtainShared(ctx, wanted context.Context, f *flight, e *entry, li
 // obtainHeld gets the sandbox that the record names, another one that is found, or
 // a new one; but none beside one that another process uses.
 func (p *Pool) obtainHeld(ctx, wanted context.Context, f *flight, e *entry, limits Limits, rec *record) (*box, error) {
+	over, err := p.admitted()
+	if err != nil {
+		return nil, err
+	}
+	defer over()
 	if rec.Sandbox != "" && !p.isEnding(rec.Sandbox) {
 		b, err := p.connect(ctx, e, rec.Sandbox, limits)
 		if err == nil || e2b.KindOf(err) != e2b.Gone && rec.leased(p.shelf.owner) {

@@ -339,3 +339,43 @@ func TestClientThatLeavesReleasesItsClaim(t *testing.T) {
 		one.alive(1)
 	})
 }
+
+// TestWhoWaitsForRoomElsewhereDoesNotProbe: another process uses all that the
+// caller may have.
+func TestWhoWaitsForRoomElsewhereDoesNotProbe(t *testing.T) {
+	inCluster(t, func(c *Config) { c.Limits.MaxPerIdentity = 1 }, func(one, two *bench, m *memory) {
+		var wg sync.WaitGroup
+		wg.Go(func() { two.ok("")(two.say(alice, "first", "sleep 50s")) })
+		time.Sleep(time.Second)
+		one.trip()
+		wg.Go(func() { one.ok("hi")(one.say(alice, "second", "say hi")) })
+		synctest.Wait()
+		one.ok("hi")(one.say(bob, "s", "say hi"))
+		wg.Wait()
+	})
+}
+
+// TestRefusedSessionLeavesNoRecord: it would count as one of its caller's in the
+// other processes.
+func TestRefusedSessionLeavesNoRecord(t *testing.T) {
+	inCluster(t, func(c *Config) { c.Limits.MaxPerIdentity = 1 }, func(one, two *bench, m *memory) {
+		var wg sync.WaitGroup
+		wg.Go(func() { two.ok("")(two.say(alice, "first", "sleep 20s")) })
+		time.Sleep(time.Second)
+		wg.Go(func() { one.want(Unavailable, false, "")(one.say(alice, "second", "None")) })
+		time.Sleep(time.Second)
+		one.f.inject(func(op, _ string) *fault {
+			if op == "create" {
+				return &fault{delay: time.Minute}
+			}
+			return nil
+		})
+		one.trip()
+		wg.Go(func() { one.want(Unavailable, false, "")(one.say(bob, "", "None")) }) // probes meanwhile
+		wg.Wait()
+		if n := len(m.records(t)); n != 0 {
+			t.Errorf("%d records", n)
+		}
+		one.calls("create", 2)
+	})
+}
