@@ -15,6 +15,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -47,12 +48,12 @@ func (p *Pool) rest(e *entry) {
 		p.vacate(e)
 		p.table.remove(e)
 		p.announce()
-	case e.key == "" || e.doomed || e.box.ended || p.draining && !p.exiting:
+	case e.key == "" || e.doomed != "" || e.box.ended || p.draining && !p.exiting:
+		reason := ReasonDrained
 		if e.key == "" {
-			e.because(ReasonRequest)
-		} else {
-			e.because(ReasonDrained)
+			reason = ReasonRequest
 		}
+		e.because(cmp.Or(e.doomed, reason))
 		p.table.remove(e)
 		p.retire(e, nil)
 		p.announce()
@@ -81,11 +82,11 @@ func (p *Pool) release(e *entry) {
 }
 
 // retire ends the sandbox of an entry that has left the table, and frees its
-// place. That of a session is left alone if another process uses it too. It
-// needs the mutex.
+// place. That of a session is left alone if another process uses it too, unless
+// an operator ends it. It needs the mutex.
 func (p *Pool) retire(e *entry, heir *claim) {
 	var session *entry
-	if e.key != "" {
+	if e.key != "" && e.doomed != ReasonOperator {
 		session = e
 	}
 	p.end(e.box, session, func() { p.table.free(heir) })

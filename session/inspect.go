@@ -154,7 +154,7 @@ func (p *Pool) End(match func(Info) bool) int {
 			e.because(ReasonOperator)
 			p.end(e.box, nil, nil)
 		default:
-			e.doomed = true
+			e.doomed = ReasonOperator
 		}
 	}
 	return n
@@ -175,7 +175,9 @@ func (p *Pool) Recycle() (now, later int) {
 			p.retire(e, nil)
 		case e.state() != Ending:
 			later++
-			e.doomed = e.key != "" // others end with their request anyway
+			if e.key != "" && e.doomed == "" { // others end with their request anyway
+				e.doomed = ReasonDrained
+			}
 		}
 	}
 	return now, later

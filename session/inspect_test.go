@@ -91,6 +91,45 @@ func TestOperatorEndsIdleAndBusySessions(t *testing.T) {
 	})
 }
 
+func TestSessionThatAnOperatorEndsWhileItStartsIsToldAsTheirs(t *testing.T) {
+	var h heard
+	inBubble(t, func(c *Config) { c.Observer = h.observe }, func(b *bench) {
+		b.f.inject(func(string, string) *fault { return &fault{delay: 5 * time.Second} })
+		request := b.p.Open(alice, "s")
+		request.Prepare()
+		synctest.Wait()
+		if n := b.p.End(func(i Info) bool { return i.State == Starting }); n != 1 {
+			t.Errorf("%d sandboxes were ended, want 1", n)
+		}
+		b.p.Recycle() // comes too late to be the reason
+		b.ok("")(runIn(request, "None"))
+		b.f.inject(nil)
+		request.Close()
+		b.alive(0)
+		if told := h.of(Deleted); len(told) != 1 || told[0].Reason != ReasonOperator {
+			t.Errorf("its end is told as %+v", told)
+		}
+	})
+}
+
+// TestOperatorEndsAStartingSessionOfOthersToo: another process has made the
+// sandbox.
+func TestOperatorEndsAStartingSessionOfOthersToo(t *testing.T) {
+	inBubble(t, nil, func(b *bench) {
+		other := &bench{t: b.t, f: b.f, p: newTestPool(b.f, nil)}
+		other.ok("")(other.say(alice, "s", "x = 1"))
+		request := b.p.Open(alice, "s")
+		request.Prepare()
+		if n := b.p.End(func(i Info) bool { return i.State == Starting }); n != 1 {
+			t.Errorf("%d sandboxes were ended, want 1", n)
+		}
+		b.ok("1")(runIn(request, "print x"))
+		request.Close()
+		b.alive(0)
+		other.drain()
+	})
+}
+
 func TestNothingIsEndedThatDoesNotMatch(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.ok("")(b.say(alice, "1", "x = 1"))

@@ -63,8 +63,8 @@ type entry struct {
 	place    bool    // it counts towards the caps
 	lastUsed time.Time
 
-	runs   int  // programs that were sent
-	doomed bool // its sandbox ends when nobody uses it any more
+	runs   int    // programs that were sent
+	doomed Reason // why its sandbox ends when nobody uses it any more; empty: it need not
 
 	lost bool   // variables are gone and nobody was told
 	left string // unless this sandbox, which was left to its timeout, is found again
