@@ -121,7 +121,7 @@ func (p *Pool) end(b *box, session *entry, after func()) {
 		return
 	}
 	b.ended = true
-	id := b.sb.ID
+	id := b.id
 	p.ending[id] = struct{}{}
 	leave := p.leave(b)
 	p.spawn(func(ctx context.Context) {
@@ -212,13 +212,13 @@ func (p *Pool) conclude(ctx context.Context, b *box, guarded bool) fate {
 		return spared
 	case b.pause && p.suspend(ctx, b):
 		if h != nil {
-			rec := h.rec.used(b.sb.ID, p.shelf.owner, time.Time{})
+			rec := h.rec.used(b.id, p.shelf.owner, time.Time{})
 			rec.Paused = true
 			_ = h.put(ctx, rec) // logged; whoever uses it finds out
 		}
 		return paused
 	}
-	p.kill(ctx, b.sb.ID)
+	p.kill(ctx, b.id)
 	if h != nil {
 		_ = h.remove(ctx) // logged; whoever finds it will miss the sandbox
 	}
@@ -234,7 +234,7 @@ func (p *Pool) recordOf(ctx context.Context, b *box) *held {
 	if err != nil {
 		return nil
 	}
-	if h.rec == nil || h.rec.Sandbox != b.sb.ID || h.rec.Paused {
+	if h.rec == nil || h.rec.Sandbox != b.id || h.rec.Paused {
 		h.release()
 		return nil
 	}
@@ -256,11 +256,11 @@ func (p *Pool) shared(ctx context.Context, b *box) bool {
 	}
 	infos, err := p.list(ctx, key)
 	if err != nil {
-		p.logger.Warn("listing sandboxes failed, one is left to its timeout", zap.String("sandbox_id", b.sb.ID), zap.Error(err))
+		p.logger.Warn("listing sandboxes failed, one is left to its timeout", zap.String("sandbox_id", b.id), zap.Error(err))
 		return true
 	}
 	for _, info := range infos {
-		if info.ID == b.sb.ID {
+		if info.ID == b.id {
 			// Durations of one clock each: the two need not agree.
 			return info.EndAt.IsZero() || info.StartedAt.IsZero() || info.EndAt.Sub(info.StartedAt) > life+clockSlack
 		}

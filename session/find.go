@@ -122,7 +122,7 @@ func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) 
 	}
 	p.logger.Debug("sandbox found again", zap.String("sandbox_id", id))
 	// Whoever had it may have died in the middle of a program.
-	b := &box{sb: sb, born: at, found: true, dirty: true, suspect: at.Add(-settleTime)}
+	b := &box{id: id, sb: sb, born: at, found: true, dirty: true, suspect: at.Add(-settleTime)}
 	b.extended(at, timeout)
 	p.answered(nil)
 	p.mu.Lock()

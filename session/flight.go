@@ -176,7 +176,7 @@ func (p *Pool) create(ctx, wanted context.Context, f *flight, e *entry, limits L
 		sb, err := p.make(ctx, e, timeout, limits)
 		if err == nil {
 			p.logger.Debug("sandbox created", zap.String("sandbox_id", sb.ID), zap.Duration("took", time.Since(born)))
-			b := &box{sb: sb, born: born}
+			b := &box{id: sb.ID, sb: sb, born: born}
 			b.extended(born, timeout)
 			p.answered(nil)
 			p.observeSandbox(Created, e, sb.ID, time.Since(born))

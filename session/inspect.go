@@ -74,7 +74,7 @@ func (e *entry) info() Info {
 		Requests: e.pins, Waiting: len(e.turn.queue), Executions: e.runs,
 	}
 	if b := e.box; b != nil {
-		i.SandboxID, i.Created, i.Found = b.sb.ID, b.born, b.found
+		i.SandboxID, i.Created, i.Found = b.id, b.born, b.found
 	}
 	return i
 }

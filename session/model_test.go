@@ -290,13 +290,13 @@ func (m *model) check() {
 	places := 0
 	for e := range m.p.table.entries {
 		if e.box != nil {
-			known[e.box.sb.ID] = true
+			known[e.box.id] = true
 		}
 		if e.place {
 			places++
 		}
 		if e.box != nil && !e.place {
-			m.t.Errorf("sandbox %s has no place", e.box.sb.ID)
+			m.t.Errorf("sandbox %s has no place", e.box.id)
 		}
 	}
 	owned := 0

@@ -81,7 +81,7 @@ type Event struct {
 // needs the mutex.
 func (e *entry) because(reason Reason) {
 	if e.box != nil && !e.box.ended {
-		e.box.ends = Event{Type: Deleted, SandboxID: e.box.sb.ID, Key: e.key, Identity: e.identity, Reason: reason}
+		e.box.ends = Event{Type: Deleted, SandboxID: e.box.id, Key: e.key, Identity: e.identity, Reason: reason}
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *Pool) observeLoss(e *entry, cause error) {
 
 // lossOf needs the mutex.
 func (e *entry) lossOf(cause error) Event {
-	return Event{Type: Lost, SandboxID: e.box.sb.ID, Key: e.key, Identity: e.identity, Err: cause}
+	return Event{Type: Lost, SandboxID: e.box.id, Key: e.key, Identity: e.identity, Err: cause}
 }
 
 // observeCall tells of a call that failed, unless its caller gave it up or the

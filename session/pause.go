@@ -71,10 +71,10 @@ func (p *Pool) suspend(ctx context.Context, b *box) bool {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	for wait := deleteWait; ; wait *= 2 {
-		err := p.pauseOnce(ctx, b.sb.ID)
+		err := p.pauseOnce(ctx, b.id)
 		switch {
 		case err == nil:
-			p.logger.Debug("sandbox paused", zap.String("sandbox_id", b.sb.ID))
+			p.logger.Debug("sandbox paused", zap.String("sandbox_id", b.id))
 			return true
 		case p.lacksPause(ctx, b, err):
 			p.cannotPause(err)
@@ -82,7 +82,7 @@ func (p *Pool) suspend(ctx context.Context, b *box) bool {
 		case e2b.KindOf(err) == e2b.Gone:
 			return false
 		case sleep(ctx, jitter(wait)) != nil:
-			p.logger.Warn("pausing a sandbox failed, it is deleted", zap.String("sandbox_id", b.sb.ID), zap.Error(err))
+			p.logger.Warn("pausing a sandbox failed, it is deleted", zap.String("sandbox_id", b.id), zap.Error(err))
 			return false
 		}
 	}
@@ -112,7 +112,7 @@ func (p *Pool) lacksPause(ctx context.Context, b *box, err error) bool {
 		return false
 	}
 	for _, info := range infos {
-		if info.ID == b.sb.ID {
+		if info.ID == b.id {
 			return true
 		}
 	}

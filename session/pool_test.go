@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -347,5 +348,31 @@ func TestDrainOfAnUnusedPool(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	})
+}
+
+// TestSandboxEndsWhileItsProgramReconnects: the process exits, and both hear from
+// the provider at once. It is for the race detector.
+func TestSandboxEndsWhileItsProgramReconnects(t *testing.T) {
+	inBubble(t, func(c *Config) { c.Limits.DeleteOnExit = true }, func(b *bench) {
+		b.ok("")(b.say(alice, "s", "x = 1"))
+		answers := time.Now().Add(3 * time.Second)
+		b.f.inject(func(op, _ string) *fault {
+			switch op {
+			case "execute":
+				return &fault{status: http.StatusUnauthorized}
+			case "connect", "list":
+				return &fault{delay: time.Until(answers)}
+			}
+			return nil
+		})
+		var wg sync.WaitGroup
+		wg.Go(func() { b.want(Unavailable, false, "")(b.say(alice, "s", "print x")) })
+		time.Sleep(time.Second)
+		if err := b.p.Drain(context.Background(), true); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		b.calls("delete", 1)
 	})
 }

@@ -105,7 +105,7 @@ func (p *Pool) extend(ctx context.Context, b *box, d time.Duration) error {
 	}
 	b.renewAt = time.Now().Add(margin / 5)
 	p.observeCall(err)
-	p.logger.Debug("extending a sandbox's timeout failed", zap.String("sandbox_id", b.sb.ID), zap.Error(err))
+	p.logger.Debug("extending a sandbox's timeout failed", zap.String("sandbox_id", b.id), zap.Error(err))
 	return err
 }
 
@@ -180,7 +180,7 @@ func (r *run) restart(ctx context.Context, b *box) error {
 	if err := r.pool.client.RestartContext(ctx, b.sb, id); err != nil {
 		return fmt.Errorf("%w: %v", errBlocked, err) //nolint:errorlint // as above
 	}
-	r.pool.logger.Info("context restarted: an abandoned program blocked it", zap.String("sandbox_id", b.sb.ID))
+	r.pool.logger.Info("context restarted: an abandoned program blocked it", zap.String("sandbox_id", b.id))
 	r.pool.lose(r.entry, b)
 	return nil
 }

@@ -106,7 +106,7 @@ func (p *Pool) sweep() (wait time.Duration, over bool) {
 		case e.idle() && e.turn.taken:
 			// It is being released.
 		case e.idle():
-			p.logger.Debug("session idle for too long", zap.String("sandbox_id", e.box.sb.ID))
+			p.logger.Debug("session idle for too long", zap.String("sandbox_id", e.box.id))
 			e.because(ReasonIdle)
 			p.expire(e)
 		default:

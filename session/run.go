@@ -139,7 +139,7 @@ func (r *run) execute(ctx context.Context, b *box) (err error, over bool) {
 
 	over = true // also for a panic in emit
 	r.sent = time.Now()
-	r.out.SandboxID = b.sb.ID
+	r.out.SandboxID = b.id
 	err = p.client.Execute(ctx, b.sb, e2b.Execution{
 		Code: r.code, ContextID: b.context, Timeout: r.limits.ExecTimeout,
 	}, r.observer(b))
@@ -263,7 +263,7 @@ func (r *run) makeContext(ctx context.Context, b *box) bool {
 	defer cancel()
 	made, err := r.pool.client.CreateContext(ctx, b.sb, e2b.Context{Language: defaultLanguage, Cwd: defaultCwd})
 	if err != nil {
-		r.pool.logger.Warn("making a new context failed", zap.String("sandbox_id", b.sb.ID), zap.Error(err))
+		r.pool.logger.Warn("making a new context failed", zap.String("sandbox_id", b.id), zap.Error(err))
 		return false
 	}
 	r.pool.lose(r.entry, b)
@@ -278,9 +278,9 @@ func (r *run) makeContext(ctx context.Context, b *box) bool {
 func (r *run) reconnect(ctx context.Context, b *box) bool {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	sb, err := r.pool.client.Connect(ctx, b.sb.ID, lifetime(r.entry, r.limits))
+	sb, err := r.pool.client.Connect(ctx, b.id, lifetime(r.entry, r.limits))
 	if err != nil {
-		r.pool.logger.Warn("connecting to a sandbox again failed", zap.String("sandbox_id", b.sb.ID), zap.Error(err))
+		r.pool.logger.Warn("connecting to a sandbox again failed", zap.String("sandbox_id", b.id), zap.Error(err))
 		return false
 	}
 	r.pool.mu.Lock()
@@ -310,7 +310,7 @@ func (r *run) replace(ctx context.Context, cause error) bool {
 	r.entry.because(ReasonReplaced)
 	b := r.entry.letGo()
 	b.failed = true
-	p.logger.Warn("sandbox replaced", zap.String("sandbox_id", b.sb.ID), zap.Error(cause))
+	p.logger.Warn("sandbox replaced", zap.String("sandbox_id", b.id), zap.Error(cause))
 	gone := make(chan struct{})
 	p.end(b, nil, func() { close(gone) })
 	p.mu.Unlock()

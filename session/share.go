@@ -89,7 +89,7 @@ func (p *Pool) obtainShared(ctx, wanted context.Context, f *flight, e *entry, li
 		return nil, err
 	}
 	until := time.Now().Add(leaseTime(limits))
-	if h.put(ctx, h.rec.used(b.sb.ID, p.shelf.owner, until)) == nil {
+	if h.put(ctx, h.rec.used(b.id, p.shelf.owner, until)) == nil {
 		b.lease.begin(until)
 	}
 	return b, nil
@@ -251,7 +251,7 @@ func (p *Pool) giveUp(key, id string) bool {
 		return false
 	}
 	e := p.table.sessions[key]
-	if e == nil || e.box == nil || e.box.sb.ID != id {
+	if e == nil || e.box == nil || e.box.id != id {
 		return true
 	}
 	if !e.idle() || e.turn.taken {
@@ -282,7 +282,7 @@ func (p *Pool) keepLease(ctx context.Context, e *entry, b *box, limits Limits) e
 		return ctx.Err()
 	}
 	defer h.release()
-	known := h.rec != nil && h.rec.Sandbox == b.sb.ID && !h.rec.Paused
+	known := h.rec != nil && h.rec.Sandbox == b.id && !h.rec.Paused
 	if !known && (recorded || h.rec != nil && h.rec.Sandbox != "") {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -291,7 +291,7 @@ func (p *Pool) keepLease(ctx context.Context, e *entry, b *box, limits Limits) e
 		return errMoved
 	}
 	until := time.Now().Add(leaseTime(limits))
-	err = h.put(ctx, h.rec.used(b.sb.ID, p.shelf.owner, until))
+	err = h.put(ctx, h.rec.used(b.id, p.shelf.owner, until))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -317,10 +317,10 @@ func (p *Pool) endLease(ctx context.Context, e *entry, b *box) (others bool) {
 		return false
 	}
 	defer h.release()
-	if h.rec == nil || h.rec.Sandbox != b.sb.ID || h.rec.Paused {
+	if h.rec == nil || h.rec.Sandbox != b.id || h.rec.Paused {
 		return false
 	}
-	_ = h.put(ctx, h.rec.used(b.sb.ID, p.shelf.owner, time.Time{})) // logged; the lease runs out
+	_ = h.put(ctx, h.rec.used(b.id, p.shelf.owner, time.Time{})) // logged; the lease runs out
 	return h.rec.leased(p.shelf.owner)
 }
 

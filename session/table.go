@@ -32,6 +32,7 @@ const remembered = 10_000
 // only the holder of the turn changes, when it reads them itself: sb, context and
 // count.
 type box struct {
+	id      string // that of sb, which never changes
 	sb      *e2b.Sandbox
 	owner   name      // the session that it was got for
 	context string    // where programs run; empty for the default context
@@ -91,7 +92,7 @@ func (e *entry) letGo() *box {
 	untold := e.lost
 	b := e.drop()
 	if e.lost && !untold && b.suspect.IsZero() {
-		e.left = b.sb.ID
+		e.left = b.id
 	}
 	return b
 }
@@ -206,7 +207,7 @@ func (t *table) remove(e *entry) {
 // program was abandoned in it: that one may have ended its interpreter since.
 func (t *table) spared(e *entry, b *box) {
 	if b.dirty && b.suspect.IsZero() && !e.lost && t.past.Contains(e.key) {
-		t.past.Add(e.key, b.sb.ID)
+		t.past.Add(e.key, b.id)
 	}
 }
 

@@ -19,8 +19,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
 )
 
 // BenchmarkTable measures taking and giving back one of many sessions, and the
@@ -42,7 +40,7 @@ func benchmarkTable(b *testing.B, sessions int) {
 		if p.table.claim(e) != nil {
 			b.Fatal("no place")
 		}
-		e.box = &box{sb: &e2b.Sandbox{ID: fmt.Sprint(i)}}
+		e.box = &box{id: fmt.Sprint(i)}
 		e.pins--
 	}
 	b.ReportAllocs()
@@ -81,7 +79,7 @@ func BenchmarkSweep(b *testing.B) {
 	for i := range 10_000 {
 		e := p.table.join(fmt.Sprint(i), fmt.Sprint(i/10))
 		p.table.claim(e)
-		e.box = &box{sb: &e2b.Sandbox{}}
+		e.box = &box{}
 		e.pins--
 		e.lastUsed = time.Now()
 	}

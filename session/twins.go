@@ -138,7 +138,7 @@ func (p *Pool) chosenFirst(ctx context.Context, infos []e2b.Info) bool {
 // process chooses; its next program finds the right one. It needs the mutex.
 func (p *Pool) dropTwin(key, id string) {
 	e := p.table.sessions[key]
-	if e == nil || !e.idle() || e.turn.taken || e.box.sb.ID != id {
+	if e == nil || !e.idle() || e.turn.taken || e.box.id != id {
 		return
 	}
 	p.logger.Info("session goes on in an older sandbox of its own, its last one is left to its timeout or deleted",
@@ -157,7 +157,7 @@ func (p *Pool) forgetIdle(e *entry) {
 // inUse says whether a session of this pool has the sandbox. It needs the mutex.
 func (p *Pool) inUse(key, id string) bool {
 	e := p.table.sessions[key]
-	return e != nil && e.box != nil && e.box.sb.ID == id
+	return e != nil && e.box != nil && e.box.id == id
 }
 
 // deleteTwin deletes a sandbox that nobody has. It needs the mutex.
