@@ -17,7 +17,6 @@ package codeinterpreter
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
 )
@@ -27,27 +26,11 @@ func (s backendSpec) describe() string {
 	if s.local != nil {
 		return engineLocal + " on this machine"
 	}
-	text := engineE2B + " at " + withoutUser(s.e2b.apiURL) + ", template " + s.e2b.template
+	text := engineE2B + " at " + e2b.HideSecrets(s.e2b.apiURL) + ", template " + s.e2b.template
 	if s.e2b.sandboxURL != "" {
-		text += ", sandboxes at " + withoutUser(s.e2b.sandboxURL)
+		text += ", sandboxes at " + e2b.HideSecrets(s.e2b.sandboxURL)
 	}
 	return text
-}
-
-// withoutUser takes user and password out of a URL or a template of one.
-func withoutUser(address string) string {
-	scheme, rest, found := strings.Cut(address, "://")
-	if !found {
-		return "(no URL)"
-	}
-	host, path, _ := strings.Cut(rest, "/")
-	if i := strings.LastIndex(host, "@"); i >= 0 {
-		host = host[i+1:]
-	}
-	if path, _, _ = strings.Cut(path, "?"); path != "" {
-		path = "/" + path
-	}
-	return scheme + "://" + host + path
 }
 
 // cure is what helps against an error of a backend, empty for those that say so

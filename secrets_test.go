@@ -52,6 +52,20 @@ func TestSecretsStayOutOfTheModule(t *testing.T) {
 	}
 }
 
+// TestSecretsStayOutOfDoctorsOutput has doctor look at URLs that may have none.
+func TestSecretsStayOutOfDoctorsOutput(t *testing.T) {
+	f := newFakeE2B(t)
+	for _, address := range []string{"https://h?key=" + theKey, "https://user:pa/" + theKey + "@h", "https://h/#" + theKey} {
+		for _, option := range []string{"api_url", "sandbox_url"} {
+			stdout, _, err := command(t, doctorCommand(), "", "--config", configFile(t, f, map[string]any{option: address}))
+			if err == nil || !strings.Contains(stdout, option) {
+				t.Errorf("%v, %s is not in\n%s", err, option, stdout)
+			}
+			noSecrets(t, stdout)
+		}
+	}
+}
+
 func noSecrets(t *testing.T, text string) {
 	t.Helper()
 	for _, secret := range []string{theKey, theSecret, theSession} {

@@ -84,7 +84,7 @@ type Config struct {
 // String returns the configuration without the key.
 func (c Config) String() string {
 	return fmt.Sprintf("e2b.Config{APIURL: %q, Domain: %q, SandboxURL: %q, Template: %q, Internet: %t, MaxRead: %d}",
-		hideSecrets(c.APIURL), c.Domain, hideSecrets(c.SandboxURL), c.Template, c.Internet, c.MaxRead)
+		HideSecrets(c.APIURL), c.Domain, HideSecrets(c.SandboxURL), c.Template, c.Internet, c.MaxRead)
 }
 
 // GoString is String: %#v shows no key either.
@@ -174,21 +174,25 @@ func parseBase(option, value string) (*url.URL, error) {
 	u, err := url.Parse(value)
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return nil, fmt.Errorf("e2b: %s: %q is not a URL with scheme and host: give one like https://host or http://host:port", option, hideSecrets(value))
+		return nil, fmt.Errorf("e2b: %s: %q is not a URL with scheme and host: give one like https://host or http://host:port", option, HideSecrets(value))
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return nil, fmt.Errorf("e2b: %s: %q has more than scheme, host and path: leave out user, query and fragment", option, hideSecrets(value))
+		return nil, fmt.Errorf("e2b: %s: %q has more than scheme, host and path: leave out user, query and fragment", option, HideSecrets(value))
 	}
 	return u, nil
 }
 
-// hideSecrets takes out of a URL, which may not parse, what can be a password
+// HideSecrets takes out of a URL, which may not parse, what can be a password
 // or a key.
-func hideSecrets(value string) string {
-	if at := strings.LastIndexByte(value, '@'); at >= 0 {
-		value = "..." + value[at:]
-	}
-	if cut := strings.IndexAny(value, "?#"); cut >= 0 {
+func HideSecrets(value string) string {
+	at, cut := strings.LastIndexByte(value, '@'), strings.IndexAny(value, "?#")
+	switch {
+	case cut >= 0 && cut < at:
+		return "..." // a user that ends in the query, or a query with an @
+	case cut >= 0:
 		value = value[:cut+1] + "..."
+	}
+	if at >= 0 {
+		value = "..." + value[at:]
 	}
 	return value
 }

@@ -162,3 +162,23 @@ func TestProviderWordsAreLoggedWithoutSecrets(t *testing.T) {
 		}
 	}
 }
+
+func TestSecretsInURLsAreHidden(t *testing.T) {
+	const secret = "5ecret"
+	for value, want := range map[string]string{
+		"https://host:1/path":                 "https://host:1/path",
+		"https://{port}-{id}.{domain}":        "https://{port}-{id}.{domain}",
+		"https://user:" + secret + "@host":    "...@host",
+		"https://user:pa/" + secret + "@host": "...@host",
+		"https://user:pa@" + secret + "@host": "...@host",
+		"https://user:" + secret + "?@host":   "...",
+		"https://host?key=" + secret:          "https://host?...",
+		"https://host/?key=a@" + secret:       "...",
+		"https://host/#" + secret:             "https://host/#...",
+		"https://user@host#" + secret:         "...@host#...",
+	} {
+		if got := HideSecrets(value); got != want {
+			t.Errorf("%s is shown as %s, want %s", value, got, want)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func checkDataPlane(config Config) error {
 		}
 	}
 	if _, err := parseBase("domain", perSandboxURL("id", config.Domain)); err != nil || strings.ContainsAny(config.Domain, "/@") {
-		return fmt.Errorf("e2b: domain: %q is not a host or host:port: give one like %s", hideSecrets(config.Domain), DefaultDomain)
+		return fmt.Errorf("e2b: domain: %q is not a host or host:port: give one like %s", HideSecrets(config.Domain), DefaultDomain)
 	}
 	if config.SandboxURL == "" {
 		return nil
