@@ -249,7 +249,7 @@ func validIdentity(placeholder string) error {
 
 // clientChooses reports whether a placeholder speaks of what the client sent.
 func clientChooses(name string) bool {
-	for _, prefix := range []string{"header.", "cookie.", "query.", "path.", "labels.", "re.", "http.regexp."} {
+	for _, prefix := range []string{"header.", "cookie.", "query.", "path.", "labels.", "re.", "http.regexp.", "file_match.", "http.matchers."} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
