@@ -16,6 +16,7 @@ package codeinterpreter
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -53,8 +54,11 @@ type announcer struct {
 // newAnnouncer returns nil when there is no events app.
 func newAnnouncer(ctx caddy.Context) (*announcer, error) {
 	app, err := ctx.AppIfConfigured("events")
+	if errors.Is(err, caddy.ErrNotConfigured) {
+		return nil, nil //nolint:nilnil // no app, no events
+	}
 	if err != nil {
-		return nil, nil //nolint:nilnil,nilerr // no app, no events
+		return nil, err
 	}
 	a := &announcer{app: app.(*caddyevents.App), ctx: ctx}
 	return a, a.app.On("started", a)

@@ -17,9 +17,11 @@ package codeinterpreter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -164,4 +166,38 @@ func TestQueueKeepsOrderAndDropsWhatIsTooMuch(t *testing.T) {
 		t.Error("an empty queue takes nothing")
 	}
 	q.work.Wait()
+}
+
+// early is a storage that looks for the events app before Caddy has loaded it.
+type early struct{}
+
+var found error // what it was told
+
+func (early) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "caddy.storage.early", New: func() caddy.Module { return new(early) }}
+}
+
+func (early) Provision(ctx caddy.Context) error {
+	_, found = newAnnouncer(ctx)
+	return errors.New("this is all there is to try")
+}
+
+func init() { caddy.RegisterModule(early{}) }
+
+func TestEventsAppThatDoesNotLoadIsNotTakenForNone(t *testing.T) {
+	for apps, want := range map[string]string{
+		`{"events": {"subscriptions": [{"handlers": [{"handler": "unknown"}]}]}}`: "unknown",
+		`{}`: "",
+	} {
+		var config caddy.Config
+		if err := json.Unmarshal([]byte(`{"storage": {"module": "early"}, "apps": `+apps+`}`), &config); err != nil {
+			t.Fatal(err)
+		}
+		if err := caddy.Validate(&config); err == nil {
+			t.Fatal("nothing was tried")
+		}
+		if (found == nil) != (want == "") || found != nil && !strings.Contains(found.Error(), want) {
+			t.Errorf("with the apps %s: %v", apps, found)
+		}
+	}
 }
