@@ -30,6 +30,12 @@ const (
 	EndOfExecution     EventType = "end_of_execution"     // the last one
 )
 
+// Names of the errors that tell of the end of a kernel.
+const (
+	ContextRestarting        = "ContextRestarting"
+	UnexpectedEndOfExecution = "UnexpectedEndOfExecution"
+)
+
 // Event is one thing that an execution did. The type says which fields are set.
 type Event struct {
 	Type EventType

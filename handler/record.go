@@ -55,7 +55,7 @@ func (rec *record) add(ev e2b.Event) {
 // outcome of the run says it in its own words.
 func lossOfKernel(name string) bool {
 	switch name {
-	case "ContextRestarting", "UnexpectedEndOfExecution", "WebSocketError":
+	case e2b.ContextRestarting, e2b.UnexpectedEndOfExecution, "WebSocketError":
 		return true
 	}
 	return false

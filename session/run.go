@@ -167,7 +167,7 @@ func (r *run) observer(b *box) func(e2b.Event) {
 
 // restarted says that the event tells of the end of the interpreter.
 func restarted(ev e2b.Event) bool {
-	return ev.Type == e2b.ErrorEvent && (ev.Name == "ContextRestarting" || ev.Name == "UnexpectedEndOfExecution")
+	return ev.Type == e2b.ErrorEvent && (ev.Name == e2b.ContextRestarting || ev.Name == e2b.UnexpectedEndOfExecution)
 }
 
 // judge sets the outcome after an execution, unless it returns false: then the
