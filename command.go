@@ -56,6 +56,15 @@ func runE(run func(cmd *cobra.Command, args []string) (int, error)) func(*cobra.
 	}
 }
 
+// misused ends a command with a status of its own because of a mistake in its
+// arguments, if there is one.
+func misused(cmd *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return exitNotRun, err })(cmd, nil)
+}
+
 // configFlags are those that Caddy's own commands have.
 func configFlags(cmd *cobra.Command, purpose string) {
 	cmd.Flags().StringP("config", "c", "", "Configuration file "+purpose)

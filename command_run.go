@@ -43,9 +43,10 @@ configuration, of a Caddyfile in the working directory, or the default one.
 The exit status is 0 if the program ran to its end, 1 if it raised an error or
 was stopped, and 2 if it could not be run.
 `,
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error { return misused(cmd, cobra.ExactArgs(1)(cmd, args)) },
 		RunE: runE(run),
 	}
+	cmd.SetFlagErrorFunc(misused)
 	configFlags(cmd, "with the sandbox to use")
 	return cmd
 }

@@ -100,6 +100,9 @@ func TestRunSaysByItsStatusWhatBecameOfTheProgram(t *testing.T) {
 		"no program": {file + ".missing", "--config", configFile(t, f, nil)},
 		"no handler": {file, "--config", emptyConfig(t)},
 		"no config":  {file, "--config", file + ".missing"},
+		"nothing":    {},
+		"two":        {file, file},
+		"a flag":     {file, "--confg", file},
 	} {
 		if _, _, err := command(t, runCommand(), "", args...); exitCode(err) != exitNotRun {
 			t.Errorf("%s: %v, want status %d", what, err, exitNotRun)
