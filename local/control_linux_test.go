@@ -15,6 +15,7 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -198,4 +199,17 @@ import glob, os
 before = os.stat(path).st_mtime_ns
 import matplotlib.font_manager
 os.stat(path).st_mtime_ns == before`, "True")
+}
+
+// TestMatplotlibThatHangsKeepsNoSandbox: it ends with the time that finding fonts
+// may take.
+func TestMatplotlibThatHangsKeepsNoSandbox(t *testing.T) {
+	venv := virtualEnvironment(t, "matplotlib", "import time\nwhile True: time.sleep(1)\n")
+	s := newServer(t, Config{Python: venv + "/bin/python"})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	s.findFonts(ctx)
+	if ctx.Err() == nil || s.engine.seed.Load() != nil {
+		t.Error("it did not hang")
+	}
 }

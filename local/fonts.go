@@ -15,9 +15,11 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
 	"regexp"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -47,10 +49,19 @@ const fontsDir = "/tmp/.matplotlib"
 // fontsFile is what may be a list of fonts.
 var fontsFile = regexp.MustCompile(`^` + regexp.QuoteMeta(fontsDir) + `/fontlist-[A-Za-z0-9.-]+\.json$`)
 
+// fontsTimeout is how long finding fonts may take: no machine has that many.
+const fontsTimeout = 2 * time.Minute
+
 // learnFonts has one sandbox find the machine's fonts, for all that come after:
 // their first figure does not wait for it. No foreign code has run in it.
 func (s *Server) learnFonts() {
-	sb, err := s.launch(s.ctx)
+	ctx, cancel := context.WithTimeout(s.ctx, fontsTimeout)
+	defer cancel()
+	s.findFonts(ctx)
+}
+
+func (s *Server) findFonts(ctx context.Context) {
+	sb, err := s.launch(ctx)
 	if err != nil {
 		s.log.Debug("no sandbox to find fonts in", zap.Error(err)) // those for use say it louder
 		return
@@ -78,7 +89,7 @@ func (s *Server) learnFonts() {
 			return
 		case <-sb.gone:
 			return
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 	}

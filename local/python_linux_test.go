@@ -53,7 +53,9 @@ func TestShimIsResolvedToThePythonBehindIt(t *testing.T) {
 	}
 }
 
-func TestVirtualEnvironmentWorksWithItsPackages(t *testing.T) {
+// virtualEnvironment makes one with a module and returns its directory.
+func virtualEnvironment(t *testing.T, module, source string) string {
+	t.Helper()
 	venv := filepath.Join(openDir(t), "venv")
 	if out, err := exec.Command(systemPython, "-m", "venv", "--without-pip", venv).CombinedOutput(); err != nil {
 		t.Fatalf("making a virtual environment: %v: %s", err, out)
@@ -62,9 +64,14 @@ func TestVirtualEnvironmentWorksWithItsPackages(t *testing.T) {
 	if err != nil || len(packages) != 1 {
 		t.Fatalf("site-packages: %v %v", packages, err)
 	}
-	if err := os.WriteFile(packages[0]+"/only_here.py", []byte("answer = 42\n"), 0o644); err != nil {
+	if err := os.WriteFile(packages[0]+"/"+module+".py", []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	return venv
+}
+
+func TestVirtualEnvironmentWorksWithItsPackages(t *testing.T) {
+	venv := virtualEnvironment(t, "only_here", "answer = 42\n")
 	c := newClient(t, newServer(t, Config{Python: venv + "/bin/python"}))
 	b := c.create(nil)
 	c.want(b, "import only_here, sys; print(only_here.answer, sys.prefix)", "42 "+venv)
