@@ -24,7 +24,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 )
@@ -221,19 +220,17 @@ func (c *Client) Hold(ctx context.Context) (*Hold, error) {
 	}
 	late := time.NewTimer(answerTime)
 	defer late.Stop()
-	var failed []error
 	for range c.conns {
+		var err error
 		select {
-		case err := <-h.began:
-			failed = append(failed, err)
+		case err = <-h.began:
 		case <-late.C:
-			failed = append(failed, fmt.Errorf("not all answers began within %s", answerTime))
+			err = fmt.Errorf("not all answers began within %s", answerTime)
 		}
-	}
-	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
-	if len(failed) > 0 {
-		h.Release()
-		return nil, errors.Join(failed[:1]...)
+		if err != nil {
+			h.Release()
+			return nil, err
+		}
 	}
 	return h, nil
 }

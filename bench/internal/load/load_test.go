@@ -15,13 +15,16 @@
 package load
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/bench/internal/upstream"
@@ -125,4 +128,20 @@ func TestHoldFailsWhenAnAnswerDoesNotBegin(t *testing.T) {
 	if _, err := dial(t, addr, NewRequest(http.MethodGet, "/", nil, nil)).Hold(t.Context()); err == nil {
 		t.Error("a 404 was held")
 	}
+}
+
+func TestHoldGivesUpOnAnswersThatDoNotBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Client{}
+		defer c.Close()
+		for range 2 {
+			near, far := net.Pipe()
+			defer far.Close()
+			go io.Copy(io.Discard, far) // ends with the test
+			c.conns = append(c.conns, &conn{net: near, in: bufio.NewReader(near), request: NewRequest(http.MethodGet, "/", nil, nil)})
+		}
+		if _, err := c.Hold(t.Context()); err == nil {
+			t.Error("there is no answer to hold")
+		}
+	})
 }

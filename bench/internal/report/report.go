@@ -87,7 +87,7 @@ func (r *Report) Broken() []Row {
 	return rows
 }
 
-// Read reads a report that WriteFile wrote.
+// Read reads a report that WriteFiles wrote.
 func Read(file string) (*Report, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
