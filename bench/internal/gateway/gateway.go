@@ -25,6 +25,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -94,14 +95,17 @@ func (p *Process) start(ctx context.Context, c Command) error {
 	p.cmd.Env = append(environment(), "XDG_DATA_HOME="+p.dir, "XDG_CONFIG_HOME="+p.dir)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
-		return err
-	}
+	started := make(chan error)
 	go func() {
-		defer close(p.done)
-		_ = p.cmd.Wait() // that it has ended is all there is to know
+		runtime.LockOSThread() // never unlocked: the kernel ends the process with the thread that started it
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // that it has ended is all there is to know
+			close(p.done)
+		}
 	}()
-	return nil
+	return <-started
 }
 
 // environment is that of this process without what would change a gateway.

@@ -20,15 +20,20 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // The test binary is also the process that the tests start.
 func init() {
 	addr := os.Getenv("BENCH_TEST_LISTEN")
 	if addr == "" {
+		runtime.LockOSThread() // so that no test runs on the main thread, which never ends
 		return
 	}
 	if addr == "no" {
@@ -107,5 +112,30 @@ func TestStatusFieldsAreBytes(t *testing.T) {
 	}
 	if _, err := field(status, "VmSwap:"); err == nil {
 		t.Error("a field that is not there has a value")
+	}
+}
+
+func TestProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
+	var (
+		p   *Process
+		err error
+	)
+	thread := make(chan int)
+	go func() {
+		defer func() { thread <- unix.Gettid() }()
+		runtime.LockOSThread() // never unlocked: it ends with the function
+		p, err = Start(t.Context(), self(func(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }))
+	}()
+	task := fmt.Sprintf("/proc/self/task/%d", <-thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for gone := false; !gone; {
+		_, err := os.Stat(task)
+		gone = os.IsNotExist(err)
+	}
+	p.Stop()
+	if status := p.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
+		t.Errorf("it was ended with the thread: %v", status.Signal())
 	}
 }
