@@ -49,3 +49,7 @@ func digest(secret []byte, parts ...string) string {
 	mac.Write(message)
 	return hex.EncodeToString(mac.Sum(nil))
 }
+
+// Keys returns the keyed hashes by which the session and its caller are known
+// outside of this process. The session's is empty for a request without one.
+func (h *Handle) Keys() (session, caller string) { return h.key, h.caller }

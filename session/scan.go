@@ -159,7 +159,7 @@ func (p *Pool) scanRecords(ctx context.Context, alive map[string]struct{}, at ti
 		if ctx.Err() != nil {
 			return
 		}
-		if p.staleRecord(rec, alive, at, limits) {
+		if staleRecord(rec, alive, at, limits) {
 			p.removeRecord(ctx, n, rec)
 		}
 	}
@@ -167,7 +167,7 @@ func (p *Pool) scanRecords(ctx context.Context, alive map[string]struct{}, at ti
 
 // staleRecord says that a record is of no use: nobody has used it for long enough
 // for the sandbox to have ended, and it is not listed.
-func (p *Pool) staleRecord(rec *record, alive map[string]struct{}, at time.Time, limits Limits) bool {
+func staleRecord(rec *record, alive map[string]struct{}, at time.Time, limits Limits) bool {
 	_, listed := alive[rec.Sandbox]
 	return !listed && !rec.leased("") && at.Sub(rec.Used) > max(limits.Idle, limits.ExecTimeout)+margin+grace(limits)
 }

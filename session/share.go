@@ -303,7 +303,8 @@ func (p *Pool) keepLease(ctx context.Context, e *entry, b *box, limits Limits) e
 }
 
 // endLease tells the other processes that this one does not use the sandbox any
-// more, and returns whether one of them does. The caller holds the turn.
+// more, and returns whether one of them does. The caller holds the turn, unless
+// the process exits and nobody uses the sandbox.
 func (p *Pool) endLease(ctx context.Context, e *entry, b *box) (others bool) {
 	p.mu.Lock()
 	until := b.lease.until
