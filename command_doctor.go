@@ -31,6 +31,7 @@ import (
 
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/e2b"
 	"github.com/caddy-code-interpreter/caddy-code-interpreter/local"
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/session"
 )
 
 // checkTimeout bounds each step of a check.
@@ -121,7 +122,7 @@ func (d *doctor) examine(ctx context.Context, h configured) {
 	began = start()
 	creating, cancel := context.WithTimeout(ctx, h.limits.SandboxTimeout)
 	defer cancel()
-	mark := map[string]string{"product": "caddy-code-interpreter", "kind": "doctor", "check": rand.Text()}
+	mark := map[string]string{"product": session.Product, "kind": "doctor", "check": rand.Text()}
 	sb, err := client.Create(creating, lifetimeOfCheck, mark)
 	if !d.step("create", began, err, "") {
 		return

@@ -23,7 +23,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// What options mean that are not given; those of E2B's protocol are in e2b.
+// What options mean that are not given; those of E2B's protocol
+// are in e2b, those of a local sandbox in local.
 const (
 	defaultOffer          = offerRequested
 	defaultToolName       = "run_python"
@@ -45,11 +46,8 @@ const (
 	defaultOnIdle         = onIdleDelete
 	defaultKeep           = 7 * 24 * time.Hour
 
-	defaultInternet  = true
-	defaultMemory    = 1 << 30
-	defaultProcesses = 64
-	defaultDisk      = 256 << 20
-	defaultWarm      = 1
+	defaultInternet = true
+	defaultWarm     = 1
 )
 
 // The environment variables of E2B's own SDKs, and one for its sandbox_url.

@@ -27,6 +27,8 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/local"
 )
 
 // A rule says what is wrong with a value and how to mend it, or nil. The rules
@@ -48,9 +50,9 @@ const (
 	minKeepalive = caddy.Duration(100 * time.Millisecond) // more often is no keep-alive but a flood
 	minIdle      = caddy.Duration(time.Second)            // providers count timeouts in seconds
 	minKeep      = caddy.Duration(time.Minute)            // paused sandboxes are looked for every two
-	minMemory    = 64 << 20                               // Python with an ordinary import
-	minDisk      = 1 << 20
-	minProcesses = 4  // the interpreter, its helpers, and one for the code
+	minMemory    = local.MinMemory
+	minDisk      = local.MinDisk
+	minProcesses = local.MinProcesses
 	minSecret    = 16 // bytes; a shorter one can be guessed
 )
 

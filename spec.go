@@ -52,9 +52,6 @@ const (
 	engineLocal = "local"
 )
 
-// hostedDomains are E2B's own, where nothing works without a key.
-var hostedDomains = []string{"e2b.app", "e2b.dev"}
-
 // backend says which sandboxes are configured, or are the default here.
 func (c *CodeInterpreter) backend() (backendSpec, error) {
 	sandbox := c.Sandbox
@@ -127,14 +124,15 @@ func ofE2B(err error) error {
 	return nil
 }
 
-// hosted is whether the control plane is E2B's own.
+// hosted is whether the control plane is E2B's own, where nothing works without a
+// key.
 func (s *e2bSpec) hosted() bool {
 	api, err := url.Parse(s.apiURL)
 	if err != nil {
 		return false // the client says what is wrong with it
 	}
 	host := strings.ToLower(api.Hostname())
-	for _, domain := range hostedDomains {
+	for _, domain := range e2b.HostedDomains {
 		if host == domain || strings.HasSuffix(host, "."+domain) {
 			return true
 		}

@@ -17,6 +17,7 @@ package e2b
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,9 +25,9 @@ import (
 // interpreterPort is where the code interpreter listens in a sandbox.
 const interpreterPort = "49999"
 
-// hostedDomains are E2B's own, which offer one host for all sandboxes: one
+// HostedDomains are E2B's own, which offer one host for all sandboxes: one
 // connection instead of a TLS handshake for each sandbox.
-var hostedDomains = map[string]bool{"e2b.app": true, "e2b.dev": true}
+var HostedDomains = []string{"e2b.app", "e2b.dev"}
 
 var (
 	placeholder = regexp.MustCompile(`\{[^{}]*\}|[{}]`)
@@ -67,7 +68,7 @@ func (c *Client) endpoints(id, domain string) []endpoint {
 		return []endpoint{{base: strings.TrimRight(expandURL(c.config.SandboxURL, id, domain), "/")}}
 	}
 	direct := endpoint{base: perSandboxURL(id, domain)}
-	if !hostedDomains[strings.ToLower(domain)] {
+	if !slices.Contains(HostedDomains, strings.ToLower(domain)) {
 		return []endpoint{direct}
 	}
 	shared := endpoint{base: "https://sandbox." + domain, shared: true}

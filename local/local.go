@@ -65,9 +65,9 @@ const (
 
 // Smallest limits under which Python starts.
 const (
-	minMemory    = 64 << 20
-	minDisk      = 1 << 20
-	minProcesses = 4
+	MinMemory    = 64 << 20 // with an ordinary import
+	MinDisk      = 1 << 20
+	MinProcesses = 4 // the interpreter, its helpers, and one for the code
 )
 
 // Server is an E2B-shaped http.Handler over sandboxes of this machine. It is safe
@@ -147,9 +147,9 @@ func (c *Config) complete() error {
 		name       string
 		value, min int64
 	}{
-		{"memory", c.Memory, minMemory},
-		{"disk", c.Disk, minDisk},
-		{"processes", int64(c.Processes), minProcesses},
+		{"memory", c.Memory, MinMemory},
+		{"disk", c.Disk, MinDisk},
+		{"processes", int64(c.Processes), MinProcesses},
 		{"warm", int64(c.Warm), 0},
 		{"max_read", c.MaxRead, 1},
 	} {

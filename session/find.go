@@ -27,21 +27,23 @@ import (
 
 // What is stored with each sandbox, so that other processes find it again.
 const (
-	metaProduct  = "product"  // always product
+	metaProduct  = "product"  // always Product
 	metaPool     = "pool"     // the pool's fingerprint
 	metaKind     = "kind"     // kindSession or kindEphemeral
 	metaSession  = "session"  // the session's key; not without one
 	metaIdentity = "identity" // the caller's key
 
-	product       = "caddy-code-interpreter"
 	kindSession   = "session"
 	kindEphemeral = "ephemeral"
 )
 
+// Product is how sandboxes of this product are marked.
+const Product = "caddy-code-interpreter"
+
 // metadata is stored with the sandbox of an entry. Nothing in it is readable.
 func (p *Pool) metadata(e *entry) map[string]string {
 	m := map[string]string{
-		metaProduct:  product,
+		metaProduct:  Product,
 		metaPool:     p.fingerprint,
 		metaKind:     kindEphemeral,
 		metaIdentity: e.identity,
@@ -58,7 +60,7 @@ func (p *Pool) metadata(e *entry) map[string]string {
 func (p *Pool) list(ctx context.Context, key string) ([]e2b.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
-	want := map[string]string{metaProduct: product, metaPool: p.fingerprint, metaKind: kindSession, metaSession: key}
+	want := map[string]string{metaProduct: Product, metaPool: p.fingerprint, metaKind: kindSession, metaSession: key}
 	infos, err := p.client.List(ctx, want)
 	if err != nil {
 		p.observeCall(err)

@@ -60,7 +60,7 @@ func (p *Pool) scan(ctx context.Context, records bool) {
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	at := time.Now()
-	infos, err := p.client.List(ctx, map[string]string{metaProduct: product, metaPool: p.fingerprint, metaKind: kindSession})
+	infos, err := p.client.List(ctx, map[string]string{metaProduct: Product, metaPool: p.fingerprint, metaKind: kindSession})
 	if err != nil {
 		p.logger.Debug("listing sandboxes failed, what others have left is looked for later", zap.Error(err))
 		return
