@@ -39,19 +39,6 @@
 //
 // # The driver
 //
-// Inside runs the driver (driver/pydriver), which forks one kernel for each
-// context. It reads commands from its standard input and writes events to its
-// standard output, a JSON object a line:
-//
-//	{"op":"start","preload":["numpy"],"home":"/home/user"}    -> {"type":"ready","python":"3.11.2","preload_errors":{}}
-//	{"op":"create","context":"C","language":"python","cwd":"/tmp"} -> {"type":"created","context":"C"}, or refused with a message
-//	{"op":"execute","context":"C","run":"R","code":"1","language":"python","env_vars":{}}
-//	{"op":"interrupt","context":"C","run":"R"}
-//	{"op":"kill","context":"C"}
-//	{"op":"restart","context":"C"}                            -> {"type":"restarted","context":"C"}
-//	{"op":"remove","context":"C"}                             -> {"type":"removed","context":"C"}
-//
-// An execution is answered with E2B's events, each with context, run and type in
-// front and in this order, up to one end_of_execution. A killed kernel ends its run
-// with the error ContextRestarting. The end of the input ends the driver.
+// Inside runs the driver (package driver, which documents what it is told and what
+// it tells), which forks one kernel for each context.
 package local

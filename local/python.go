@@ -17,7 +17,7 @@ package local
 import (
 	"bytes"
 	"context"
-	"embed"
+	_ "embed" // for boot.py and probe.py
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +28,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	pydriver "github.com/caddy-code-interpreter/caddy-code-interpreter/local/driver"
 )
 
 var (
@@ -36,9 +38,6 @@ var (
 
 	//go:embed probe.py
 	probeSource string
-
-	//go:embed driver/pydriver/*.py
-	driverFiles embed.FS
 )
 
 // probeTimeout bounds the start of an interpreter; a shim may run a shell or two.
@@ -95,12 +94,12 @@ func findPython(ctx context.Context, configured string, run func(*exec.Cmd)) (*i
 // driver under the names that they are imported by.
 func driverSource() ([]byte, error) {
 	sources := [][2]string{{"<boot>", bootSource}}
-	files, err := fs.Glob(driverFiles, "driver/pydriver/*.py")
+	files, err := fs.Glob(pydriver.Files, "pydriver/*.py")
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		text, err := driverFiles.ReadFile(file)
+		text, err := pydriver.Files.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
