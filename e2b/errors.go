@@ -92,7 +92,6 @@ type Error struct {
 	Kind       Kind          // what went wrong
 	Status     int           // HTTP status, 0 when there was none
 	RetryAfter time.Duration // what the server asked to wait, 0 when it did not
-	Began      bool          // the kernel had begun with the code when it went wrong
 	Err        error         // the cause, nil when the status says it all
 }
 

@@ -21,8 +21,8 @@ type EventType string
 
 // The events of an execution. Types that are not listed are skipped.
 const (
-	Stdout             EventType = "stdout"               // Text, Timestamp
-	Stderr             EventType = "stderr"               // Text, Timestamp
+	Stdout             EventType = "stdout"               // Text
+	Stderr             EventType = "stderr"               // Text
 	ResultEvent        EventType = "result"               // Result
 	ErrorEvent         EventType = "error"                // Name, Value, Traceback
 	NumberOfExecutions EventType = "number_of_executions" // ExecutionCount; the kernel has begun
@@ -40,8 +40,7 @@ const (
 type Event struct {
 	Type EventType
 
-	Text      string // what was written
-	Timestamp string // when, as the server wrote it
+	Text string // what was written
 
 	Result *Result // a value or a display, never nil for ResultEvent
 
@@ -66,10 +65,5 @@ type Result struct {
 	JavaScript string `json:"javascript"`
 
 	JSON  json.RawMessage `json:"json"`
-	Data  json.RawMessage `json:"data"`
 	Chart json.RawMessage `json:"chart"`
-	Extra json.RawMessage `json:"extra"`
-
-	// IsMainResult is whether it is the value of the last expression, not a display.
-	IsMainResult bool `json:"is_main_result"`
 }

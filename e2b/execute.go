@@ -81,11 +81,7 @@ func (c *Client) Execute(ctx context.Context, sb *Sandbox, ex Execution, emit fu
 	stop := context.AfterFunc(run, func() { _ = resp.Body.Close() })
 	defer stop()
 
-	began := false
-	ended, err := readEvents(resp.Body, c.config.MaxRead, func(e Event) {
-		began = began || e.Type != Keepalive
-		emit(e)
-	})
+	ended, err := readEvents(resp.Body, c.config.MaxRead, emit)
 	if ended {
 		drain(resp.Body, cancel)
 		return nil
@@ -94,7 +90,7 @@ func (c *Client) Execute(ctx context.Context, sb *Sandbox, ex Execution, emit fu
 		err = io.ErrUnexpectedEOF
 	}
 	failed = c.transportError(run, "execute", Interrupted, err)
-	failed.Status, failed.Began = resp.StatusCode, began
+	failed.Status = resp.StatusCode
 	return abandoned(ctx, run, failed)
 }
 

@@ -89,12 +89,17 @@ func appendPiece(long, piece []byte, limit int64) []byte {
 // and text belongs to outputs and results alike.
 type wireEvent struct {
 	Type           EventType `json:"type"`
-	Timestamp      string    `json:"timestamp"`
 	Name           string    `json:"name"`
 	Value          string    `json:"value"`
 	Traceback      string    `json:"traceback"`
 	ExecutionCount int       `json:"execution_count"`
 	Result
+
+	// Nobody asks for these, but a line with them is a usual one.
+	Timestamp    string          `json:"timestamp"`
+	IsMainResult bool            `json:"is_main_result"`
+	Data         json.RawMessage `json:"data"`
+	Extra        json.RawMessage `json:"extra"`
 }
 
 // parse parses a line; ok is false when there is no event in it. The event
@@ -132,10 +137,10 @@ func (w *wireEvent) event() (Event, bool) {
 	event := Event{Type: w.Type}
 	switch w.Type {
 	case Stdout, Stderr:
-		event.Text, event.Timestamp = w.Text, w.Timestamp
+		event.Text = w.Text
 	case ResultEvent:
 		result := w.Result
-		for _, raw := range []*json.RawMessage{&result.JSON, &result.Data, &result.Chart, &result.Extra} {
+		for _, raw := range []*json.RawMessage{&result.JSON, &result.Chart} {
 			if string(*raw) == "null" {
 				*raw = nil
 			}
