@@ -137,7 +137,7 @@ func (b *Body) read(r io.Reader, contentLength, limit int64) error {
 	for {
 		size := nextBlock(int64(b.size), contentLength)
 		if limit > 0 {
-			size = min(size, limit+1-int64(b.size))
+			size = min(size-1, limit-int64(b.size)) + 1 // the limit may be the largest there is
 		}
 		block := freed.take(int(size))
 		n, err := fill(r, block)
@@ -170,7 +170,7 @@ func nextBlock(got, contentLength int64) int64 {
 		return left - 1
 	}
 	// One more byte, in which nothing is to come, shows the end.
-	return min(left+1, max(got, exactBuffer))
+	return min(left, max(got, exactBuffer)-1) + 1
 }
 
 // fill reads until block is full or r ends. Unlike io.ReadFull it does not

@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -91,6 +92,28 @@ func TestReadBodyKeepsToTheLimit(t *testing.T) {
 	}
 	if _, err := ReadBody(r, -1, 1<<20); !errors.Is(err, ErrTooLarge) || r.read > 1<<20+1 {
 		t.Errorf("endless: %v after %d bytes", err, r.read)
+	}
+}
+
+func TestReadBodyTakesAnyNumberForALimitOrALength(t *testing.T) {
+	for _, limit := range []int64{0, 2, math.MaxInt64 - 1, math.MaxInt64} {
+		for _, declared := range []int64{-1, 2, 3, math.MaxInt64} {
+			b, err := ReadBody(strings.NewReader("{}"), declared, limit)
+			if limit > 0 && declared > limit {
+				if !errors.Is(err, ErrTooLarge) {
+					t.Errorf("declared %d, limit %d: %v", declared, limit, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("declared %d, limit %d: %v", declared, limit, err)
+				continue
+			}
+			if err := b.Complete(); err != nil || string(b.Bytes(0, 2)) != "{}" {
+				t.Errorf("declared %d, limit %d: %v", declared, limit, err)
+			}
+			b.Release()
+		}
 	}
 }
 
