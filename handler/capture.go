@@ -25,10 +25,12 @@ import (
 
 // maxAnswer is the size in bytes of the largest answer that is held to look for
 // calls in it, in one piece or the message of a stream; maxRefusal that of an
-// error of an upstream.
+// error of an upstream; maxBlank that of the white space before an answer, of
+// which some upstreams send a line every now and then while the model works.
 const (
 	maxAnswer  = 64 << 20
 	maxRefusal = 1 << 20
+	maxBlank   = 1 << 20
 )
 
 // capture takes the answer of one turn from the handlers behind us. It has
@@ -39,6 +41,7 @@ type capture struct {
 	status int
 	form   form
 	body   []byte // of a document or a refusal; the start of what is not known yet
+	blank  int    // how much of that start is white space
 	split  wire.Splitter
 }
 
@@ -111,9 +114,9 @@ func (c *capture) Write(p []byte) (int, error) {
 	if len(c.body) > 0 {
 		start = append(c.body, p...)
 	}
-	if c.form = sniff(start); c.form == unknown {
-		c.body = append(c.body, p...)
-		return len(p), nil
+	c.blank = skipBlank(start, c.blank)
+	if c.form = sniff(start[c.blank:]); c.form == unknown {
+		return len(p), c.hold(p, maxBlank)
 	}
 	if c.form == foreign {
 		c.strange()
@@ -167,11 +170,21 @@ func (c *capture) FlushError() error {
 // Flush is FlushError for those who do not want to know.
 func (c *capture) Flush() { _ = c.FlushError() }
 
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// skipBlank returns where white space ends at the start of an answer, of which
+// all before an offset is known to be such.
+func skipBlank(p []byte, at int) int {
+	if at == 0 && bytes.HasPrefix(p, byteOrderMark) {
+		at = len(byteOrderMark)
+	}
+	return len(p) - len(bytes.TrimLeft(p[at:], " \t\r\n"))
+}
+
 // sniff tells the form of an answer by how it starts: content types are not to
 // be relied on. https://github.com/cita-777/metapi/pull/177
 func sniff(p []byte) form {
-	p = bytes.TrimLeft(bytes.TrimPrefix(p, []byte("\xef\xbb\xbf")), " \t\r\n")
-	if len(p) == 0 || len(p) < 3 && bytes.HasPrefix([]byte("\xef\xbb\xbf"), p) {
+	if len(p) == 0 || len(p) < len(byteOrderMark) && bytes.HasPrefix(byteOrderMark, p) {
 		return unknown
 	}
 	switch p[0] {
