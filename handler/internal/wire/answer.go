@@ -150,6 +150,10 @@ func (a *Answer) Calls() []*Call {
 	return slices.DeleteFunc(slices.Clone(calls), (*Call).void)
 }
 
+// CallCount returns the number of calls that have begun. Unlike Calls it costs
+// nothing.
+func (a *Answer) CallCount() int { return max(len(a.calls.calls), len(a.legacy.calls)) }
+
 // Touched returns the calls of which the last chunk had a fragment.
 func (a *Answer) Touched() []*Call {
 	if len(a.calls.inThis) > 0 {
@@ -195,9 +199,6 @@ func (a *Answer) Cut() bool {
 	}
 	return !a.Done && !calls[len(calls)-1].complete()
 }
-
-// HasChoice says whether the answer had the form of a completion at all.
-func (a *Answer) HasChoice() bool { return a.choices }
 
 // Text returns the text that the model wrote in this turn.
 func (a *Answer) Text() string {

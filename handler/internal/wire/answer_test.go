@@ -74,6 +74,14 @@ func TestEndOfATurn(t *testing.T) {
 	}
 }
 
+func TestNamesCountToWhatIsKept(t *testing.T) {
+	var c Chunk
+	c.Parse([]byte(`{"choices":[{"delta":{"content":"four","a_long_name":1}}]}`))
+	if got, want := c.Kept(), len(`"content":"four"`)+len(`"a_long_name":1`); got != want {
+		t.Errorf("%d bytes, want %d", got, want)
+	}
+}
+
 func TestUsageOfATurnIsTheLastOne(t *testing.T) {
 	for _, c := range []struct{ turn, want string }{
 		{textChunk("a"), ""},

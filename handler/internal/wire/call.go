@@ -22,7 +22,7 @@ import (
 
 // Call is a tool call of the model, assembled from however many fragments.
 type Call struct {
-	// ID is the id that the upstream gave, or one made by Turn.Settle.
+	// ID is the id that the upstream gave, or one made by Answer.Settle.
 	ID string
 	// Name is the name as it came, less the control tokens of a template.
 	Name string

@@ -204,6 +204,16 @@ func (c *Chunk) forget() {
 	c.delta, c.odd = c.delta[:0], true
 }
 
+// Kept returns how many bytes an answer holds of the chunk: texts and calls add
+// up, and so may names of members; all else is let go.
+func (c *Chunk) Kept() int {
+	n := 0
+	for _, m := range c.delta {
+		n += m.value.end - m.name.start
+	}
+	return n
+}
+
 // HasChoice says whether the chunk has the form of a completion.
 func (c *Chunk) HasChoice() bool { return c.hasChoice && c.message.present() }
 

@@ -40,6 +40,7 @@ type Stream struct {
 	progress map[*Call]*seen // of the client's calls
 	held     []byte          // the chunk with the finish_reason; empty for none
 	early    [][]byte        // chunks without a choice from before there was an id
+	waiting  int             // their size
 	chunk    *Chunk          // for held and early chunks; nil before the first
 }
 
@@ -117,20 +118,30 @@ func (s *Stream) Chunk(c *Chunk, a *Answer) {
 	s.forward(c, change{calls: calls})
 }
 
+// How many chunks wait for an id, and how large they are together.
+const (
+	maxEarly     = 16
+	maxEarlySize = 1 << 20
+)
+
 // bare adds a chunk without a choice. Usage is told once at the end; what else
 // there is, such as the filter results of Azure, may come before the stream
 // has an id: https://github.com/AbanteAI/archive-old-cli-mentat/issues/429
+// When there is too much of that, the stream does not wait for one.
 func (s *Stream) bare(c *Chunk) {
 	switch {
 	case c.usage.present() || !c.choices.present() || s.turns > 0 || !c.tells():
-	case s.id == nil && len(s.early) < 16:
+	case s.id == nil && len(s.early) < maxEarly && s.waiting+len(c.data) <= maxEarlySize:
+		s.waiting += len(c.data)
 		s.early = append(s.early, bytes.Clone(c.data))
 	default:
+		s.identify(c)
 		s.write(c, change{})
 	}
 }
 
-// identify settles the id of the stream by the first chunk with a choice.
+// identify settles the id of the stream, as a rule by the first chunk with a
+// choice.
 func (s *Stream) identify(c *Chunk) {
 	if s.id != nil {
 		return

@@ -15,6 +15,7 @@
 package wire
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,49 @@ func TestUntouchedChunksKeepTheirBytes(t *testing.T) {
 
 // Several turns are one stream: the hidden ones leave their text and nothing
 // else.
+func TestChunksBeforeThereIsAnIDAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		chunks, size int
+		wait         int // how many do
+	}{
+		"few":   {3, 100, 3},
+		"many":  {40, 100, maxEarly},
+		"large": {4, maxEarlySize / 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Stream{Tools: &testTools}
+			var a Answer
+			var chunk Chunk
+			var stream []byte
+			next := func(data string) {
+				if !chunk.Parse([]byte(data)) {
+					t.Fatalf("no chunk: %s", data)
+				}
+				a.Observe(&chunk)
+				s.Chunk(&chunk, &a)
+				stream = append(stream, s.Take()...)
+			}
+			for i := range c.chunks {
+				next(fmt.Sprintf(`{"id":"","choices":[],"filter":"%d %s"}`, i, strings.Repeat("x", c.size)))
+				if waits := len(stream) == 0; waits != (i < c.wait) {
+					t.Errorf("chunk %d waits: %t", i, waits)
+				}
+			}
+			next(`{"id":"a","choices":[{"index":0,"delta":{"content":"b"},"finish_reason":null}]}`)
+			s.Finish(&a, "stop", nil)
+			stream = append(stream, s.Take()...)
+			checkClientStream(t, stream)
+			for i := range c.chunks {
+				at := strings.Index(string(stream), fmt.Sprintf(`"filter":"%d x`, i))
+				if at < 0 {
+					t.Fatalf("chunk %d is gone, or not in its place", i)
+				}
+				stream = stream[at:]
+			}
+		})
+	}
+}
+
 func TestHiddenTurnsLeaveOnlyTheirText(t *testing.T) {
 	s := Stream{Tools: &testTools, IncludeUsage: true}
 	var out []byte
