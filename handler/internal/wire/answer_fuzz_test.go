@@ -256,7 +256,7 @@ func (w wholeTexts) add(s string, depth int) {
 		if s[i] != '"' {
 			continue
 		}
-		if body, closed := repairString([]byte(s[i+1:])); closed {
+		if body, _, closed := repairString([]byte(s[i+1:])); closed {
 			if text, ok := unquote(quoted(body)); ok {
 				w.add(text, depth-1)
 			}

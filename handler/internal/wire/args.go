@@ -99,7 +99,7 @@ func (c *Call) argument() (argument, bool) {
 	body := quoted(c.args)
 	text, ok := unquote(body)
 	if !ok {
-		repaired, _ := repairString(c.args)
+		repaired, _, _ := repairString(c.args)
 		body = quoted(repaired)
 		if text, ok = unquote(body); !ok {
 			return argument{}, false

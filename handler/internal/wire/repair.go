@@ -32,12 +32,12 @@ func repairJSON(s string) ([]byte, bool) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '"':
-			body, closed := repairString([]byte(s[i+1:]))
+			body, n, closed := repairString([]byte(s[i+1:]))
 			if !closed {
 				return nil, false
 			}
 			out = append(append(append(out, '"'), body...), '"')
-			i += 1 + stringEnd(s[i+1:])
+			i += 1 + n
 		case '\\':
 			if i+1 < len(s) && (s[i+1] == 'n' || s[i+1] == 't' || s[i+1] == 'r') {
 				i++
@@ -80,43 +80,30 @@ func trimComma(b []byte) []byte {
 	return b
 }
 
-// stringEnd returns the length of what stands before the closing quote of a
-// string, the length of s when there is none.
-func stringEnd(s string) int {
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i
-		}
-	}
-	return len(s)
-}
-
 // repairString escapes what has to be escaped in the body of a string: control
 // characters, and backslashes that start no escape. s may go on behind the
-// closing quote; closed says whether there is one.
-func repairString(s []byte) (body []byte, closed bool) {
+// closing quote; closed says whether there is one, and n how much of s is before
+// it.
+func repairString(s []byte) (body []byte, n int, closed bool) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '"':
-			return body, true
+			return body, i, true
 		case c == '\\':
-			n := escapeLength(s[i:])
-			if n == 0 {
+			size := escapeLength(s[i:])
+			if size == 0 {
 				body = append(body, `\\`...)
 				continue
 			}
-			body = append(body, s[i:i+n]...)
-			i += n - 1
+			body = append(body, s[i:i+size]...)
+			i += size - 1
 		case c < ' ':
 			body = append(body, controlEscape(c)...)
 		default:
 			body = append(body, c)
 		}
 	}
-	return body, false
+	return body, len(s), false
 }
 
 // controlEscape returns the JSON escape of a control character.
