@@ -29,6 +29,7 @@ type Call struct {
 
 	args   []byte // the bodies of the argument strings, still escaped
 	cuts   []int  // where each fragment of args starts
+	end    ending // of args
 	object []byte // arguments that came as a value that is no string
 	index  int
 	listed bool   // it has an index
@@ -101,21 +102,14 @@ func (c *Call) complete() bool {
 	if len(c.args) == 0 {
 		return c.object != nil
 	}
-	// Most fragments do not end in a bracket, and need no look at the whole.
-	var closers string
-	switch firstByte(string(c.args[:min(len(c.args), 64)])) {
-	case '{':
-		closers = "}"
-	case '[':
-		closers = "]"
-	case '\\': // a quote, or white space
-		closers = "}]\""
-	}
-	if strings.IndexByte(closers, lastByte(c.args)) < 0 {
+	if !c.end.follow(c.args) {
 		return false
 	}
-	s, ok := c.Arguments()
-	return ok && strings.IndexByte("{[\"", firstByte(s)) >= 0 && json.Valid([]byte(s))
+	if !c.end.checked {
+		s, ok := c.Arguments()
+		c.end.checked, c.end.valid = true, ok && json.Valid([]byte(s))
+	}
+	return c.end.valid
 }
 
 // ended says whether the arguments can have no more fragments. An empty object
