@@ -15,6 +15,7 @@
 package handler_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -86,6 +87,26 @@ func TestEndlessBlankLinesAreBrokenOff(t *testing.T) {
 			f.post(ask(map[string]any{"stream": stream})).refuses(t, http.StatusBadGateway, "broke off")
 			if sent > 16 {
 				t.Errorf("%d pieces were taken", sent)
+			}
+		})
+	})
+}
+
+func TestAnswerOfTooManyMembersIsBrokenOff(t *testing.T) {
+	bothForms(t, func(t *testing.T, stream bool) {
+		inBubble(t, nil, func(f *fixture) {
+			extra := map[string]any{}
+			for i := range 5000 {
+				extra[fmt.Sprintf("member_%d", i)] = i
+			}
+			f.upstream.then(turn{calls: []call{python("call_1", "say hi")}, extra: extra}.reply())
+			status := http.StatusBadGateway
+			if stream {
+				status = http.StatusOK
+			}
+			f.post(ask(map[string]any{"stream": stream})).refuses(t, status, "broke off")
+			if ran := f.sandboxes.ran(); len(ran) != 0 {
+				t.Errorf("these ran: %q", ran)
 			}
 		})
 	})

@@ -40,6 +40,7 @@ type Answer struct {
 	id, created, model []byte // of the first chunk, in JSON
 
 	message parts
+	tally   tally // of it
 	calls   Assembler
 	legacy  Assembler // of function_call, which tool_calls replaced
 	choices bool      // a choice has been seen
@@ -108,13 +109,14 @@ func (a *Answer) Observe(c *Chunk) {
 		c.forget() // a message after its pieces tells them again
 	}
 	a.pieces = a.pieces || !c.whole && (c.substance() || c.toolCalls.present() || c.functionCall.present())
+	a.tally.taken = 0
 	for _, m := range c.delta {
 		if m.is(c.data, "tool_calls") || m.value == c.functionCall || m.is(c.data, "role") {
 			continue
 		}
-		how := inPieces
+		how := inPieces(&a.tally)
 		how.join = !constant(m.name.of(c.data))
-		a.message.member(m.name.of(c.data)).add(m.value.of(c.data), how)
+		a.message.member(m.name.of(c.data), &a.tally).add(m.value.of(c.data), how)
 	}
 	a.calls.begin()
 	a.legacy.begin()
@@ -122,6 +124,7 @@ func (a *Answer) Observe(c *Chunk) {
 	if c.functionCall.present() {
 		a.legacy.addLegacy(c.functionCall.of(c.data))
 	}
+	a.Damaged = a.Damaged || a.tally.full() || a.calls.tally.full() || a.legacy.tally.full()
 	// A reason that speaks against running anything is not taken back.
 	if c.finish.present() && !cutOff(a.Finish) {
 		a.Finish = c.FinishReason()

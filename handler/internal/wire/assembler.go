@@ -23,10 +23,11 @@ type Assembler struct {
 	calls  []*Call
 	last   *Call   // the one of the latest fragment
 	inThis []*Call // calls that the current delta has had fragments of
+	tally  tally   // of fragments and of unknown members
 }
 
 // begin starts a delta.
-func (a *Assembler) begin() { a.inThis = a.inThis[:0] }
+func (a *Assembler) begin() { a.inThis, a.tally.taken = a.inThis[:0], 0 }
 
 // add takes a fragment of tool_calls.
 func (a *Assembler) add(raw []byte) {
@@ -45,13 +46,16 @@ func (a *Assembler) addLegacy(raw []byte) {
 
 // place adds a fragment to the call that it belongs to, or opens one.
 func (a *Assembler) place(f fragment) {
+	if !a.tally.take() {
+		return
+	}
 	c := a.find(f)
 	if c == nil {
 		// A name alone may begin the next call or tell the last one's again.
 		c = &Call{again: f.id == "" && a.last != nil && a.last.Name == f.name}
 		a.calls = append(a.calls, c)
 	}
-	c.take(f)
+	c.take(f, &a.tally)
 	a.last = c
 	a.inThis = append(a.inThis, c)
 }

@@ -42,7 +42,7 @@ type Call struct {
 }
 
 // take adds a fragment to the call.
-func (c *Call) take(f fragment) {
+func (c *Call) take(f fragment, n *tally) {
 	if c.ID == "" {
 		c.ID = f.id
 	}
@@ -64,11 +64,11 @@ func (c *Call) take(f fragment) {
 	if f.object != nil {
 		c.object = bytes.Clone(f.object)
 	}
-	for i := range f.extra {
-		c.extra.member(f.extra[i].name).add(f.extra[i].appendValue(nil), inWhole)
+	for _, m := range f.extra {
+		c.extra.member(m.name, n).add(m.value, inWhole(n))
 	}
-	for i := range f.inner {
-		c.inner.member(f.inner[i].name).add(f.inner[i].appendValue(nil), inWhole)
+	for _, m := range f.inner {
+		c.inner.member(m.name, n).add(m.value, inWhole(n))
 	}
 }
 

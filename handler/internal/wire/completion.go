@@ -36,6 +36,7 @@ var joined = []string{"content", "reasoning_content", "reasoning"}
 // Hide ends a turn after which another one comes.
 func (n *Completion) Hide(a *Answer) {
 	n.turns++
+	var few tally
 	for i := range a.message {
 		p := &a.message[i]
 		if !contains(joined, p.name) {
@@ -47,7 +48,7 @@ func (n *Completion) Hide(a *Answer) {
 			text = string(body[1 : len(body)-1])
 		}
 		if text != "" {
-			n.hidden.member(p.name).add(quoted([]byte(text)), inPieces)
+			n.hidden.member(p.name, &few).add(quoted([]byte(text)), inPieces(&few))
 		}
 	}
 }
@@ -151,14 +152,17 @@ func (n *Completion) message(a *Answer, o Outcome) []byte {
 }
 
 // prefixed returns the value of a member with the text of earlier turns before
-// it.
+// it, unless it has too many parts.
 func (n *Completion) prefixed(p *part) []byte {
 	before := n.hidden.get(string(p.name[1 : len(p.name)-1]))
 	if before == nil {
 		return p.appendValue(nil)
 	}
 	both := part{kind: before.kind, value: bytes.Clone(before.value)}
-	both.add(p.appendValue(nil), inPieces)
+	var parts tally
+	if both.add(p.appendValue(nil), inPieces(&parts)); parts.full() {
+		return p.appendValue(nil)
+	}
 	return both.appendValue(nil)
 }
 

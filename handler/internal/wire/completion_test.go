@@ -175,3 +175,21 @@ func viewOfCompletion(t testing.TB, body []byte) clientView {
 	}
 	return v
 }
+
+func TestContentOfTooManyPartsStandsAlone(t *testing.T) {
+	var n Completion
+	first, last := Answer{}, Answer{}
+	var c Chunk
+	for _, turn := range []struct {
+		answer  *Answer
+		content string
+	}{{&first, `"hidden"`}, {&last, `[` + numbered(maxParts, `{"index":%d}`) + `]`}} {
+		c.Parse([]byte(`{"choices":[{"index":0,"message":{"content":` + turn.content + `}}]}`))
+		turn.answer.Observe(&c)
+	}
+	n.Hide(&first)
+	content := last.message.get("content")
+	if got := string(n.prefixed(content)); got != string(content.value) {
+		t.Errorf("content of %d bytes, want the %d that came", len(got), len(content.value))
+	}
+}

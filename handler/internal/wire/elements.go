@@ -30,12 +30,20 @@ func (f *part) grow(v []byte, m manner) {
 	if f.items == nil {
 		f.items = []part{}
 		for _, x := range elementsOf(f.value) {
-			f.items = append(f.items, newItem(x.of(f.value)))
+			if !m.tally.take() {
+				return
+			}
+			m.tally.held++
+			f.items = append(f.items, newItem(x.of(f.value), m.tally))
 		}
 	}
 	before := len(f.items)
 	for i, x := range elementsOf(v) {
-		next := newItem(x.of(v))
+		held := m.tally.held
+		next := newItem(x.of(v), m.tally)
+		if !m.tally.take() {
+			return
+		}
 		at := -1
 		switch {
 		case next.members == nil:
@@ -45,19 +53,21 @@ func (f *part) grow(v []byte, m manner) {
 			at = before - 1
 		}
 		if at < 0 {
+			m.tally.held++
 			f.items = append(f.items, next)
 			continue
 		}
+		m.tally.held = held // next is not
 		f.items[at].add(x.of(v), m.below(nil, streamedStrings))
 	}
 }
 
 // newItem returns an element of an array. Objects are taken apart at once.
-func newItem(v []byte) part {
+func newItem(v []byte, n *tally) part {
 	var p part
 	p.set(v)
 	if p.kind == '{' {
-		p.open()
+		p.open(n)
 	}
 	return p
 }

@@ -29,9 +29,12 @@ type fragment struct {
 	custom   bool // it is of a custom tool, whose input is text and no JSON
 	args     []byte
 	object   []byte
-	extra    parts
-	inner    parts
+	extra    []unknown
+	inner    []unknown
 }
+
+// unknown is a member that means nothing to us. Its name is in quotes.
+type unknown struct{ name, value []byte }
 
 // says reports whether the fragment adds to the arguments.
 func (f *fragment) says() bool { return len(f.args) > 0 || f.object != nil }
@@ -61,7 +64,7 @@ func readFragment(raw []byte) (fragment, bool) {
 		case m.is(raw, "custom"):
 			f.custom = f.readFunction(v, "input")
 		case !flat.readMember(m, raw, "arguments"):
-			f.extra.member(m.name.of(raw)).set(v)
+			f.extra = append(f.extra, unknown{m.name.of(raw), v})
 		}
 	}
 	if !nested && !f.custom {
@@ -81,7 +84,7 @@ func (f *fragment) readFunction(raw []byte, arguments string) bool {
 	}
 	for _, m := range list {
 		if v := m.value.of(raw); !isNull(v) && !f.readMember(m, raw, arguments) {
-			f.inner.member(m.name.of(raw)).set(v)
+			f.inner = append(f.inner, unknown{m.name.of(raw), v})
 		}
 	}
 	return true

@@ -87,8 +87,29 @@ func (f *part) set(v []byte) {
 	f.value = append(f.value[:0], v...)
 }
 
+// maxParts is how many members and elements an answer is taken apart into, and
+// how many an event may bring: more than any model says, and so few that each
+// can be looked for among all.
+const maxParts = 4096
+
+// tally counts them.
+type tally struct {
+	held  int // by the answer
+	taken int // from the latest event
+}
+
+// full says whether there are too many. What has come then is not all held.
+func (n *tally) full() bool { return n.held > maxParts || n.taken > maxParts }
+
+// take counts one that an event brings. It is false when that is too many.
+func (n *tally) take() bool {
+	n.taken++
+	return !n.full()
+}
+
 // manner is how a later value is joined to an earlier one.
 type manner struct {
+	tally  *tally
 	join   bool     // strings go on; else a later one replaces an earlier one
 	pieces []string // the members of objects below whose strings go on
 	depth  int      // how far down to join; deeper values replace each other
@@ -98,16 +119,15 @@ type manner struct {
 // little enough that no upstream can make it slow.
 const maxDepth = 6
 
-var (
-	// Members of a message come in pieces.
-	inPieces = manner{join: true, depth: maxDepth}
-	// Members of a call come whole, and may come with each fragment.
-	inWhole = manner{depth: maxDepth}
-)
+// inPieces is how the members of a message come.
+func inPieces(n *tally) manner { return manner{tally: n, join: true, depth: maxDepth} }
+
+// inWhole is how the members of a call come, if with each fragment.
+func inWhole(n *tally) manner { return manner{tally: n, depth: maxDepth} }
 
 // below is the manner for what lies in a member or an element.
 func (m manner) below(name []byte, pieces []string) manner {
-	return manner{join: name != nil && contains(pieces, name), pieces: pieces, depth: m.depth - 1}
+	return manner{tally: m.tally, join: name != nil && contains(pieces, name), pieces: pieces, depth: m.depth - 1}
 }
 
 // add joins a later value to what has come, as streams mean it: arrays grow,
@@ -140,20 +160,20 @@ const textPart = `[{"type":"text","text":`
 
 // extend gives an object the members of another one.
 func (f *part) extend(v []byte, m manner) {
-	f.open()
+	f.open(m.tally)
 	for name, value := range membersOf(v) {
-		f.members.member(name).add(value, m.below(name, m.pieces))
+		f.members.member(name, m.tally).add(value, m.below(name, m.pieces))
 	}
 }
 
 // open takes an object apart, so that members can be added.
-func (f *part) open() {
+func (f *part) open(n *tally) {
 	if f.members != nil {
 		return
 	}
 	f.members = parts{}
 	for name, value := range membersOf(f.value) {
-		f.members.member(name).set(value)
+		f.members.member(name, n).set(value)
 	}
 }
 
@@ -199,8 +219,12 @@ func (fs parts) get(name string) *part {
 }
 
 // member returns the member with a name in quotes, a new one of no kind when
-// there is none. The name is kept without escapes that it does not need.
-func (fs *parts) member(name []byte) *part {
+// there is none. The name is kept without escapes that it does not need. When
+// there are too many, it is one that nobody sees.
+func (fs *parts) member(name []byte, n *tally) *part {
+	if !n.take() {
+		return &part{}
+	}
 	if bytes.IndexByte(name, '\\') >= 0 {
 		if s, ok := unquote(name); ok {
 			name = appendQuoted(nil, s)
@@ -211,6 +235,7 @@ func (fs *parts) member(name []byte) *part {
 			return &(*fs)[i]
 		}
 	}
+	n.held++
 	*fs = append(*fs, part{name: bytes.Clone(name)})
 	return &(*fs)[len(*fs)-1]
 }

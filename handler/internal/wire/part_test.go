@@ -15,6 +15,8 @@
 package wire
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -130,5 +132,65 @@ func TestDeepValuesAreNotJoinedForever(t *testing.T) {
 	deep = strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
 	if got := merged(t, "x", deep, deep); len(got) < len(deep) {
 		t.Error("an array got shorter")
+	}
+}
+
+// numbered returns n values, of which each has its number in place of %d.
+func numbered(n int, format string) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = strings.ReplaceAll(format, "%d", strconv.Itoa(i))
+	}
+	return strings.Join(list, ",")
+}
+
+func TestAnswerOfTooManyPartsIsDamaged(t *testing.T) {
+	const over = maxParts + 1
+	deltas := func(list ...string) []string { return list }
+	var few []string // new elements in each of many events
+	for i := range over {
+		few = append(few, `"x":[{"index":`+strconv.Itoa(i)+`}]`)
+	}
+	for _, c := range []struct {
+		name   string
+		deltas []string
+		good   bool
+	}{
+		{"members", deltas(numbered(over, `"n%d":1`)), false},
+		{"one member, told again and again", deltas(numbered(over, `"n":1`)), false},
+		{"members of an object", deltas(`"x":{"a":1}`, `"x":{`+numbered(over, `"n%d":1`)+`}`), false},
+		{"members of the object before", deltas(`"x":{`+numbered(over, `"n%d":1`)+`}`, `"x":{"a":1}`), false},
+		{"members of many objects", deltas(`"x":[1]`, `"x":[`+numbered(over/2, `{"n%d":1,"m":2}`)+`]`), false},
+		{"elements with an index", deltas(`"x":[{"index":-1}]`, `"x":[`+numbered(over, `{"index":%d}`)+`]`), false},
+		{"elements with one index", deltas(`"x":[{"index":0}]`, `"x":[`+numbered(over, `{"index":0}`)+`]`), false},
+		{"elements of the array before", deltas(`"x":[`+numbered(over, `%d`)+`]`, `"x":[1]`), false},
+		{"elements in many events", few, false},
+		{"fragments", deltas(`"tool_calls":[` + numbered(over, `{"name":"a"}`) + `]`), false},
+		{"members of a call", deltas(`"tool_calls":[{"id":"a",` + numbered(over, `"n%d":1`) + `}]`), false},
+		{"members of a function", deltas(`"tool_calls":[{"id":"a","function":{` + numbered(over, `"n%d":1`) + `}}]`), false},
+		{"members of a function_call", deltas(`"function_call":{"name":"a",` + numbered(over, `"n%d":1`) + `}`), false},
+
+		{"an object as it came", deltas(`"x":{` + numbered(over, `"n%d":1`) + `}`), true},
+		{"an array as it came", deltas(`"x":[` + numbered(over, `%d`) + `]`), true},
+		{"pieces of the same elements", slices.Repeat(deltas(`"content":"a","x":[{"type":"reasoning.text","text":"b","index":0}]`), over), true},
+		{"fragments of the same call", slices.Repeat(deltas(`"tool_calls":[{"index":0,"x":{"a":1},"function":{"arguments":"a","y":1}}]`), over), true},
+		{"many calls", deltas(`"tool_calls":[` + numbered(1000, `{"index":%d,"id":"a%d","x":"y","extra_content":{"google":{}},"function":{"name":"a","arguments":"{}"}}`) + `]`), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var a Answer
+			var chunk Chunk
+			for _, delta := range c.deltas {
+				if !chunk.Parse([]byte(`{"choices":[{"index":0,"delta":{` + delta + `}}]}`)) {
+					t.Fatalf("no chunk with %.100s", delta)
+				}
+				a.Observe(&chunk)
+			}
+			if a.Damaged == c.good {
+				t.Errorf("damaged: %t", a.Damaged)
+			}
+			if n := max(len(a.message), a.tally.held, a.calls.tally.held, a.legacy.tally.held, a.CallCount()); n > over {
+				t.Errorf("%d parts are held", n)
+			}
+		})
 	}
 }

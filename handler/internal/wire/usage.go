@@ -22,8 +22,12 @@ import (
 
 // Usage is the sum of the usage of several turns, member by member and with
 // those that are objects added likewise. Members that are no numbers are those
-// of the last turn. The zero value is the sum of none.
-type Usage struct{ sum part }
+// of the last turn, as all are when there are too many. The zero value is the
+// sum of none.
+type Usage struct {
+	sum   part
+	tally tally // of it
+}
 
 // Add adds the usage of a turn. What is no object, or has nothing in it, says
 // nothing.
@@ -33,7 +37,10 @@ func (u *Usage) Add(turn []byte) {
 	case u.sum.kind == 0:
 		u.sum.set(turn)
 	default:
-		u.sum.addUp(turn, maxDepth)
+		u.tally.taken = 0
+		if u.sum.addUp(turn, maxDepth, &u.tally); u.tally.full() {
+			u.sum.set(turn)
+		}
 	}
 }
 
@@ -68,13 +75,13 @@ func (u *Usage) JSON() []byte {
 }
 
 // addUp adds an object to one. Deeper than depth, later values replace others.
-func (f *part) addUp(object []byte, depth int) {
-	f.open()
+func (f *part) addUp(object []byte, depth int, n *tally) {
+	f.open(n)
 	for name, value := range membersOf(object) {
-		have := f.members.member(name)
+		have := f.members.member(name, n)
 		switch {
 		case have.kind == '{' && value[0] == '{' && depth > 0:
-			have.addUp(value, depth-1)
+			have.addUp(value, depth-1, n)
 		case isNumber(have.kind) && isNumber(value[0]):
 			var sum [24]byte
 			have.set(addNumbers(sum[:0], have.value, value))

@@ -76,3 +76,15 @@ func TestOnlyCountsAreNumbersOfAUsage(t *testing.T) {
 		t.Errorf("n is %v, m is %v in %s", u.Number("n"), u.Number("m"), u.JSON())
 	}
 }
+
+func TestUsageOfTooManyMembersIsTheLastOne(t *testing.T) {
+	var u Usage
+	last := `{"total_tokens":2,"x":{` + numbered(maxParts, `"m%d":1`) + `}}`
+	u.Add([]byte(`{"total_tokens":1,"x":{` + numbered(maxParts, `"n%d":1`) + `}}`))
+	for range 2 {
+		u.Add([]byte(last))
+		if got := string(u.JSON()); got != last || u.Number("total_tokens") != 2 {
+			t.Errorf("usage %.100s, %v in total", got, u.Number("total_tokens"))
+		}
+	}
+}
