@@ -100,6 +100,7 @@ func (c *capture) strange() {
 // toClient has the answer go to the client as it comes.
 func (c *capture) toClient() {
 	c.form = foreign
+	c.turn.x.settle(nil) // it is none that could be given again
 	w := c.turn.x.w
 	maps.Copy(w.Header(), c.header)
 	w.WriteHeader(c.status)

@@ -145,6 +145,24 @@ func (f *fixture) serve(w *response, r *http.Request) {
 	w.err = f.h.ServeHTTP(w, r, f.upstream)
 }
 
+// stuck has a client send a request and read no further than a text of the
+// answer. meanwhile is called when the gateway waits for it.
+func stuck(f *fixture, at, body string, meanwhile func(), header ...string) {
+	w := newResponse()
+	w.stuckAt = at
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.serve(w, request(context.Background(), w, body, header...))
+	}()
+	defer func() {
+		close(w.reads)
+		<-done
+	}()
+	synctest.Wait()
+	meanwhile()
+}
+
 // response is what a client gets, with the time of each write.
 type response struct {
 	header http.Header

@@ -18,7 +18,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,32 +163,8 @@ func TestAnswersThatAreTheSameHaveTheirOwnHeaders(t *testing.T) {
 	})
 }
 
-// stalled is a client that does not read. Its writes wait for the channel.
-type stalled struct {
-	*response
-	reads chan struct{}
-}
-
-func (s stalled) Write(p []byte) (int, error) {
-	<-s.reads
-	return s.response.Write(p)
-}
-
 // A repetition may come because the first connection does not get on.
 func TestRepetitionDoesNotWaitForAClientThatDoesNotRead(t *testing.T) {
-	stall := func(f *fixture) (read func()) {
-		w := stalled{newResponse(), make(chan struct{})}
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			w.err = f.h.ServeHTTP(w, request(context.Background(), w, ask(nil), once()...), f.upstream)
-		}()
-		synctest.Wait() // until it writes
-		return sync.OnceFunc(func() {
-			close(w.reads)
-			<-ended
-		})
-	}
 	repeat := func(f *fixture) *response {
 		f.t.Helper()
 		ctx, leave := context.WithTimeout(context.Background(), time.Minute)
@@ -202,32 +177,27 @@ func TestRepetitionDoesNotWaitForAClientThatDoesNotRead(t *testing.T) {
 	t.Run("an answer", func(t *testing.T) {
 		inBubble(t, nil, func(f *fixture) {
 			f.upstream.always = runsOnce("say hi")
-			read := stall(f)
-			defer read()
-			repeat(f)
-			read()
+			stuck(f, "done", ask(nil), func() { repeat(f) }, once()...)
 			repeat(f)
 			f.rans(1)
 		})
 	})
-	for name, failure := range map[string]reply{
-		"an error": fails(http.StatusBadRequest),
-		"an error in a stream": func(w http.ResponseWriter, _ *http.Request) error {
+	for name, failure := range map[string][]reply{
+		"an error":            {fails(http.StatusBadRequest)},
+		"an error in the end": {runs("say hi"), fails(http.StatusBadRequest)},
+		"an error in a stream": {runs("say hi"), func(w http.ResponseWriter, _ *http.Request) error {
 			return sendEvent(w, `{"error":{"message":"overloaded"}}`)
-		},
-		"half an answer": func(w http.ResponseWriter, _ *http.Request) error {
+		}},
+		"half an answer": {runs("say hi"), func(w http.ResponseWriter, _ *http.Request) error {
 			_ = sendEvent(w, turn{text: "do"}.chunks()[0])
 			panic(http.ErrAbortHandler)
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(f *fixture) {
-				f.upstream.then(runs("say hi"), failure)
+				f.upstream.then(failure...)
 				f.upstream.always = says("done")
-				read := stall(f)
-				defer read()
-				repeat(f)
-				read()
+				stuck(f, "error", ask(nil), func() { repeat(f) }, once()...)
 				if w := repeat(f); w.header.Get("Idempotent-Replayed") == "" {
 					t.Error("the end of the first one ended the second one's answer")
 				}

@@ -301,22 +301,6 @@ func TestClientThatLeavesEndsItAll(t *testing.T) {
 	}
 }
 
-// stuck has a client send a request and read no further than a text of the
-// answer. meanwhile is called when the gateway waits for it.
-func stuck(f *fixture, at, body string, meanwhile func()) {
-	w := newResponse()
-	w.stuckAt = at
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f.serve(w, request(context.Background(), w, body))
-	}()
-	synctest.Wait()
-	meanwhile()
-	close(w.reads)
-	<-done
-}
-
 func (f *fixture) alive(t *testing.T, want int) {
 	t.Helper()
 	synctest.Wait()
