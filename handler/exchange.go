@@ -17,7 +17,6 @@ package handler
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -96,7 +95,7 @@ func (x *exchange) run() error {
 	defer x.origin.restore()
 	defer x.handle.Close()
 	defer time.AfterFunc(x.h.RequestTimeout+overdue, x.handle.Close).Stop()
-	x.tools = wire.Tools{Name: x.edited.Name, Clients: slices.Collect(x.req.ClientTools()), Opaque: x.req.HasUnnamedTool()}
+	x.tools = wire.Tools{Name: x.edited.Name, Clients: x.req.ClientTools(), Opaque: x.req.HasUnnamedTool()}
 	x.ids = map[string]bool{}
 	x.capped = x.req.Choice(x.h.ToolName) == wire.ChoiceNone
 	x.recalled = remembered.recall(x)

@@ -62,7 +62,7 @@ func quote(s string) string { return string(appendQuoted(nil, s)) }
 func program(code string) string { return `{"code": ` + quote(code) + `}` }
 
 // testTools are ours and one of the client.
-var testTools = Tools{Name: "run_python", Clients: []string{"get_weather"}}
+var testTools = Tools{Name: "run_python", Clients: Names{"get_weather": {}}}
 
 // played is what became of one turn in a stream.
 type played struct {

@@ -63,7 +63,7 @@ func (r *Request) Rewrite(o RewriteOptions) *Edited {
 		e.replace(c, nil)
 	}
 	if r.Duplicate == "" && (r.HasTool || o.Offer && r.canOffer()) {
-		clients := r.clientNames()
+		clients := r.ClientTools()
 		e.Name = clients.free(o.Name)
 		if r.HasTool {
 			e.replaceTools()

@@ -100,7 +100,7 @@ func (e *Edited) appendMessages(s *Segments, list [][]byte) {
 }
 
 // prepareChoice notes what there is to edit in tool_choice.
-func (e *Edited) prepareChoice(name string, clients names) {
+func (e *Edited) prepareChoice(name string, clients Names) {
 	r := e.req
 	e.choice = r.Choice(name)
 	if e.choice != ChoiceAllowed {

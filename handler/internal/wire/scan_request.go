@@ -75,7 +75,7 @@ func (r *Request) Choice(name string) Choice {
 			return ChoiceRequired
 		}
 	case '{':
-		if r.meansUs(v, name, r.clientNames()) {
+		if r.meansUs(v, name, r.ClientTools()) {
 			return ChoiceOurs
 		}
 		if kind, ok := r.text(r.find(v, "type")); ok && kind == "allowed_tools" {
@@ -87,7 +87,7 @@ func (r *Request) Choice(name string) Choice {
 
 // meansUs says whether an object of tool_choice names the code interpreter:
 // by its type, or as a function by a name that no tool of the client has.
-func (r *Request) meansUs(v value, name string, clients names) bool {
+func (r *Request) meansUs(v value, name string, clients Names) bool {
 	kind, _ := r.text(r.find(v, "type"))
 	if kind == ToolType {
 		return true

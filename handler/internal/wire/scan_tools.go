@@ -50,24 +50,6 @@ func (r *Request) tools() iter.Seq[tool] {
 	}
 }
 
-// ClientTools yields the names of the client's own tools, in order. A name may
-// stand in a function, in a custom tool, or flat in the declaration; all that
-// there are count.
-func (r *Request) ClientTools() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for t := range r.tools() {
-			if t.ours {
-				continue
-			}
-			for _, v := range [...]value{r.find(t.value, "function"), r.find(t.value, "custom"), t.value} {
-				if name, ok := r.text(r.find(v, "name")); ok && !yield(name) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // HasUnnamedTool says whether the client declared a tool without a name, such
 // as a built-in one of its upstream, which may be called by any.
 func (r *Request) HasUnnamedTool() bool {
@@ -87,26 +69,35 @@ func (r *Request) HasUnnamedTool() bool {
 	return false
 }
 
-// names are the names of tools. A set, since a request may have a great many.
-type names map[string]struct{}
+// Names are the names of tools. A set, since a request may have a great many.
+type Names map[string]struct{}
 
-func (n names) has(name string) bool {
+func (n Names) has(name string) bool {
 	_, ok := n[name]
 	return ok
 }
 
-// clientNames returns the names of the client's own tools.
-func (r *Request) clientNames() names {
-	n := names{}
-	for name := range r.ClientTools() {
-		n[name] = struct{}{}
+// ClientTools returns the names of the client's own tools. A name may stand in
+// a function, in a custom tool, or flat in the declaration; all that there are
+// count.
+func (r *Request) ClientTools() Names {
+	n := Names{}
+	for t := range r.tools() {
+		if t.ours {
+			continue
+		}
+		for _, v := range [...]value{r.find(t.value, "function"), r.find(t.value, "custom"), t.value} {
+			if name, ok := r.text(r.find(v, "name")); ok {
+				n[name] = struct{}{}
+			}
+		}
 	}
 	return n
 }
 
 // free returns name or, when it is taken, name with the first number that makes
 // it another. It keeps to the 64 characters that upstreams allow.
-func (n names) free(name string) string {
+func (n Names) free(name string) string {
 	const longest = 64
 	free := name
 	for i := 2; n.has(free); i++ {

@@ -37,7 +37,7 @@ type Tools struct {
 	// Name is our tool's.
 	Name string
 	// Clients are the names that the client declared.
-	Clients []string
+	Clients Names
 	// Opaque says that the client declared tools without a name, of which any
 	// name may be one.
 	Opaque bool
@@ -56,7 +56,7 @@ func (t *Tools) Owner(name string) (Owner, string) {
 		case n == "":
 		case n == t.Name:
 			return Gateway, n
-		case slices.Contains(t.Clients, n):
+		case t.Clients.has(n):
 			return Client, n
 		}
 	}

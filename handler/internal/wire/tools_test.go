@@ -17,8 +17,8 @@ package wire
 import "testing"
 
 func TestOwnerOfAName(t *testing.T) {
-	mine := Tools{Name: "run_python", Clients: []string{"get_weather", "a.b", "f:1"}}
-	python := Tools{Name: "run_python", Clients: []string{"python"}}
+	mine := Tools{Name: "run_python", Clients: Names{"get_weather": {}, "a.b": {}, "f:1": {}}}
+	python := Tools{Name: "run_python", Clients: Names{"python": {}}}
 	opaque := Tools{Name: "run_python", Opaque: true}
 	for _, c := range []struct {
 		tools Tools
