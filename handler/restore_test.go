@@ -206,7 +206,7 @@ func TestPlaceholderOfTheBodyHasThatOfTheTurn(t *testing.T) {
 				repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 				seen, _ := repl.GetString("http.request.body")
 				asked := f.upstream.asked()
-				if sent := asked[len(asked)-1].body; seen != string(sent) {
+				if sent := asked[len(asked)-1].body; seen != sent {
 					t.Errorf("turn %d: the placeholder has %q of %q", len(asked), seen, sent)
 				}
 				return next(w, r)
