@@ -96,7 +96,7 @@ func TestAnswerOfTooManyMembersIsBrokenOff(t *testing.T) {
 	bothForms(t, func(t *testing.T, stream bool) {
 		inBubble(t, nil, func(f *fixture) {
 			extra := map[string]any{}
-			for i := range 5000 {
+			for i := range 20_000 {
 				extra[fmt.Sprintf("member_%d", i)] = i
 			}
 			f.upstream.then(turn{calls: []call{python("call_1", "say hi")}, extra: extra}.reply())

@@ -109,7 +109,6 @@ func (a *Answer) Observe(c *Chunk) {
 		c.forget() // a message after its pieces tells them again
 	}
 	a.pieces = a.pieces || !c.whole && (c.substance() || c.toolCalls.present() || c.functionCall.present())
-	a.tally.taken = 0
 	for _, m := range c.delta {
 		if m.is(c.data, "tool_calls") || m.value == c.functionCall || m.is(c.data, "role") {
 			continue

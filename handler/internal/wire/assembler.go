@@ -23,11 +23,11 @@ type Assembler struct {
 	calls  []*Call
 	last   *Call   // the one of the latest fragment
 	inThis []*Call // calls that the current delta has had fragments of
-	tally  tally   // of fragments and of unknown members
+	tally  tally   // of unknown members, and of looks for calls
 }
 
 // begin starts a delta.
-func (a *Assembler) begin() { a.inThis, a.tally.taken = a.inThis[:0], 0 }
+func (a *Assembler) begin() { a.inThis = a.inThis[:0] }
 
 // add takes a fragment of tool_calls.
 func (a *Assembler) add(raw []byte) {
@@ -46,7 +46,7 @@ func (a *Assembler) addLegacy(raw []byte) {
 
 // place adds a fragment to the call that it belongs to, or opens one.
 func (a *Assembler) place(f fragment) {
-	if !a.tally.take() {
+	if !a.tally.search(len(a.calls) + len(a.inThis)) {
 		return
 	}
 	c := a.find(f)

@@ -30,7 +30,7 @@ func (f *part) grow(v []byte, m manner) {
 	if f.items == nil {
 		f.items = []part{}
 		for _, x := range elementsOf(f.value) {
-			if !m.tally.take() {
+			if m.tally.full() {
 				return
 			}
 			m.tally.held++
@@ -41,14 +41,14 @@ func (f *part) grow(v []byte, m manner) {
 	for i, x := range elementsOf(v) {
 		held := m.tally.held
 		next := newItem(x.of(v), m.tally)
-		if !m.tally.take() {
+		if m.tally.full() {
 			return
 		}
 		at := -1
 		switch {
 		case next.members == nil:
 		case next.members.get("index") != nil:
-			at = f.atIndex(&next)
+			at = f.atIndex(&next, m.tally)
 		case i == 0 && before > 0 && f.items[before-1].flowsInto(&next):
 			at = before - 1
 		}
@@ -75,13 +75,14 @@ func newItem(v []byte, n *tally) part {
 // atIndex returns which of the items has the index of next, -1 for none. Those
 // of another type are others: a summary and what it is encrypted to may share
 // an index.
-func (f *part) atIndex(next *part) int {
+func (f *part) atIndex(next *part, n *tally) int {
 	index := string(next.members.get("index").value)
-	for i := range f.items {
+	for i := len(f.items) - 1; i >= 0; i-- { // it is mostly the last one
 		have := &f.items[i]
 		if have.members == nil {
 			continue
 		}
+		n.steps += 4 // as many members
 		if x := have.members.get("index"); x != nil && string(x.value) == index && !differ(have, next, "type") {
 			return i
 		}

@@ -87,23 +87,23 @@ func (f *part) set(v []byte) {
 	f.value = append(f.value[:0], v...)
 }
 
-// maxParts is how many members and elements an answer is taken apart into, and
-// how many an event may bring: more than any model says, and so few that each
-// can be looked for among all.
-const maxParts = 4096
+// What is taken apart of an answer is bounded: each part takes some hundred bytes,
+// and is looked for among all others. Both bounds are far beyond what models say,
+// and together are some tens of megabytes and half a second.
+const (
+	maxParts = 1 << 18 // members and elements that are held
+	maxSteps = 1 << 27 // parts that were looked at
+)
 
 // tally counts them.
-type tally struct {
-	held  int // by the answer
-	taken int // from the latest event
-}
+type tally struct{ held, steps int }
 
 // full says whether there are too many. What has come then is not all held.
-func (n *tally) full() bool { return n.held > maxParts || n.taken > maxParts }
+func (n *tally) full() bool { return n.held > maxParts || n.steps > maxSteps }
 
-// take counts one that an event brings. It is false when that is too many.
-func (n *tally) take() bool {
-	n.taken++
+// search counts a look at so many parts. It is false when that is too many.
+func (n *tally) search(among int) bool {
+	n.steps += among
 	return !n.full()
 }
 
@@ -222,7 +222,7 @@ func (fs parts) get(name string) *part {
 // there is none. The name is kept without escapes that it does not need. When
 // there are too many, it is one that nobody sees.
 func (fs *parts) member(name []byte, n *tally) *part {
-	if !n.take() {
+	if !n.search(len(*fs)) {
 		return &part{}
 	}
 	if bytes.IndexByte(name, '\\') >= 0 {

@@ -145,35 +145,41 @@ func numbered(n int, format string) string {
 }
 
 func TestAnswerOfTooManyPartsIsDamaged(t *testing.T) {
-	const over = maxParts + 1
+	const (
+		over     = maxParts + 1
+		searched = 1 << 15 // members that are looked for among each other
+		indexed  = 1 << 13 // and elements
+		usual    = 4000
+	)
 	deltas := func(list ...string) []string { return list }
-	var few []string // new elements in each of many events
-	for i := range over {
-		few = append(few, `"x":[{"index":`+strconv.Itoa(i)+`}]`)
+	each := func(n int, format string) []string { return strings.Split(strings.TrimSuffix(numbered(n, format), "|"), "|,") }
+	var grown []string // each event tells all that came before
+	for i := range usual / 40 {
+		grown = append(grown, `"x":[`+numbered(5*i+1, `{"type":"url_citation","url":"https://example.com/%d"}`)+`]`)
 	}
 	for _, c := range []struct {
 		name   string
 		deltas []string
 		good   bool
 	}{
-		{"members", deltas(numbered(over, `"n%d":1`)), false},
-		{"one member, told again and again", deltas(numbered(over, `"n":1`)), false},
-		{"members of an object", deltas(`"x":{"a":1}`, `"x":{`+numbered(over, `"n%d":1`)+`}`), false},
-		{"members of the object before", deltas(`"x":{`+numbered(over, `"n%d":1`)+`}`, `"x":{"a":1}`), false},
+		{"members", deltas(numbered(searched, `"n%d":1`)), false},
+		{"members of an object", deltas(`"x":{"a":1}`, `"x":{`+numbered(searched, `"n%d":1`)+`}`), false},
 		{"members of many objects", deltas(`"x":[1]`, `"x":[`+numbered(over/2, `{"n%d":1,"m":2}`)+`]`), false},
-		{"elements with an index", deltas(`"x":[{"index":-1}]`, `"x":[`+numbered(over, `{"index":%d}`)+`]`), false},
-		{"elements with one index", deltas(`"x":[{"index":0}]`, `"x":[`+numbered(over, `{"index":0}`)+`]`), false},
+		{"elements with an index", deltas(`"x":[{"index":-1}]`, `"x":[`+numbered(indexed, `{"index":%d}`)+`]`), false},
 		{"elements of the array before", deltas(`"x":[`+numbered(over, `%d`)+`]`, `"x":[1]`), false},
-		{"elements in many events", few, false},
-		{"fragments", deltas(`"tool_calls":[` + numbered(over, `{"name":"a"}`) + `]`), false},
-		{"members of a call", deltas(`"tool_calls":[{"id":"a",` + numbered(over, `"n%d":1`) + `}]`), false},
-		{"members of a function", deltas(`"tool_calls":[{"id":"a","function":{` + numbered(over, `"n%d":1`) + `}}]`), false},
-		{"members of a function_call", deltas(`"function_call":{"name":"a",` + numbered(over, `"n%d":1`) + `}`), false},
+		{"fragments", deltas(`"tool_calls":[` + numbered(searched, `{"name":"a"}`) + `]`), false},
+		{"members of a call", deltas(`"tool_calls":[{"id":"a",` + numbered(searched, `"n%d":1`) + `}]`), false},
+		{"members of a function_call", deltas(`"function_call":{"name":"a",` + numbered(searched, `"n%d":1`) + `}`), false},
 
+		{"one member, told again and again", deltas(numbered(over, `"n":1`)), true},
+		{"elements with one index", deltas(`"x":[{"index":0}]`, `"x":[`+numbered(over, `{"index":0}`)+`]`), true},
+		{"elements with an index, in many events", each(usual, `"x":[{"type":"reasoning.text","text":"a","format":"b","index":%d}]|`), true},
+		{"elements in many events", each(10*usual, `"token_ids":[%d]|`), true},
+		{"elements, told again and again", grown, true},
 		{"an object as it came", deltas(`"x":{` + numbered(over, `"n%d":1`) + `}`), true},
 		{"an array as it came", deltas(`"x":[` + numbered(over, `%d`) + `]`), true},
-		{"pieces of the same elements", slices.Repeat(deltas(`"content":"a","x":[{"type":"reasoning.text","text":"b","index":0}]`), over), true},
-		{"fragments of the same call", slices.Repeat(deltas(`"tool_calls":[{"index":0,"x":{"a":1},"function":{"arguments":"a","y":1}}]`), over), true},
+		{"pieces of the same elements", slices.Repeat(deltas(`"content":"a","x":[{"type":"reasoning.text","text":"b","index":0}]`), usual), true},
+		{"fragments of the same call", slices.Repeat(deltas(`"tool_calls":[{"index":0,"x":{"a":1},"function":{"arguments":"a","y":1}}]`), usual), true},
 		{"many calls", deltas(`"tool_calls":[` + numbered(1000, `{"index":%d,"id":"a%d","x":"y","extra_content":{"google":{}},"function":{"name":"a","arguments":"{}"}}`) + `]`), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

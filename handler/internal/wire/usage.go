@@ -37,7 +37,6 @@ func (u *Usage) Add(turn []byte) {
 	case u.sum.kind == 0:
 		u.sum.set(turn)
 	default:
-		u.tally.taken = 0
 		if u.sum.addUp(turn, maxDepth, &u.tally); u.tally.full() {
 			u.sum.set(turn)
 		}
