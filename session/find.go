@@ -17,6 +17,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -82,41 +83,66 @@ func (p *Pool) list(ctx context.Context, key string) ([]e2b.Info, error) {
 
 // find looks for the sandbox of a session that an earlier process left, or that
 // another one uses, and connects to it. It returns nil when there is none to be
-// had: the list is a hint. One sandbox was tried before.
-func (p *Pool) find(ctx context.Context, e *entry, limits Limits, tried string) *box {
+// had: the list is a hint. An error is that there is one, which the provider's
+// rate or concurrency keeps from being had. One sandbox was tried before.
+func (p *Pool) find(ctx context.Context, e *entry, limits Limits, tried string) (*box, error) {
 	infos, err := p.list(ctx, e.key)
 	if err != nil && ctx.Err() == nil {
 		infos, err = p.list(ctx, e.key) // a session is worth a second try
 	}
 	if err != nil {
 		p.logger.Warn("listing sandboxes failed, a session may start anew", zap.Error(err))
-		return nil
+		return nil, nil //nolint:nilnil,nilerr // as if there were none
 	}
 	for _, info := range infos {
 		if info.ID == tried || p.isEnding(info.ID) {
 			continue
 		}
-		if b, err := p.connect(ctx, e, info.ID, limits); err == nil {
-			if len(infos) > 1 {
-				p.watchTwins(e, limits)
-			}
-			return b
+		b, err := p.connect(ctx, e, info.ID, limits)
+		if err == nil && len(infos) > 1 {
+			p.watchTwins(e, limits)
+		}
+		if err == nil || e2b.KindOf(err) == e2b.RateLimited {
+			return b, err
 		}
 	}
-	return nil
+	return nil, nil //nolint:nilnil // there is none
+}
+
+// reach connects to a sandbox: again after a while when there were too many, as
+// long as ctx lasts, and once more after a failure. It returns when the call
+// began that succeeded.
+func (p *Pool) reach(ctx context.Context, id string, timeout time.Duration) (*e2b.Sandbox, time.Time, error) {
+	wait, failed := rateWait, false
+	for {
+		at := time.Now()
+		sb, err := p.connectOnce(ctx, id, timeout)
+		var failure *e2b.Error
+		switch kind := e2b.KindOf(err); {
+		case kind == e2b.Unavailable && !failed:
+			failed = true
+			continue
+		case kind == e2b.RateLimited && errors.As(err, &failure):
+			next := max(jitter(wait), failure.RetryAfter)
+			wait = min(2*wait, maxRateWait)
+			if deadline, _ := ctx.Deadline(); time.Until(deadline) > next && sleep(ctx, next) == nil {
+				continue
+			}
+		}
+		return sb, at, err
+	}
+}
+
+func (p *Pool) connectOnce(ctx context.Context, id string, timeout time.Duration) (*e2b.Sandbox, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return p.client.Connect(ctx, id, timeout)
 }
 
 // connect makes another process's sandbox this one's.
 func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) (*box, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	timeout := lifetime(e, limits)
-	at := time.Now()
-	sb, err := p.client.Connect(ctx, id, timeout)
-	if e2b.KindOf(err) == e2b.Unavailable {
-		at = time.Now()
-		sb, err = p.client.Connect(ctx, id, timeout)
-	}
+	sb, at, err := p.reach(ctx, id, timeout)
 	if err != nil {
 		p.observeCall(err)
 		p.logger.Warn("connecting to a session's sandbox failed, it is left to its timeout", zap.String("sandbox_id", id), zap.Error(err))
@@ -126,7 +152,6 @@ func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) 
 	// Whoever had it may have died in the middle of a program.
 	b := &box{id: id, sb: sb, born: at, found: true, dirty: true, suspect: at.Add(-settleTime)}
 	b.extended(at, timeout)
-	p.answered(nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.observeSandbox(Found, e, id, time.Since(at))

@@ -90,7 +90,7 @@ func (p *Pool) vacate(e *entry) {
 
 // obtain takes a place, then finds the session's sandbox or creates one.
 func (p *Pool) obtain(ctx, wanted context.Context, f *flight, e *entry) (*box, error) {
-	if err := p.refused(); err != nil {
+	if err := p.refused(); err != nil && !p.findable(e) {
 		return nil, err
 	}
 	if err := p.awaitLeaving(wanted, e); err != nil {
@@ -108,20 +108,19 @@ func (p *Pool) obtain(ctx, wanted context.Context, f *flight, e *entry) (*box, e
 
 // obtainAlone is obtain without a word to other processes.
 func (p *Pool) obtainAlone(ctx, wanted context.Context, f *flight, e *entry, limits Limits) (*box, error) {
-	over, err := p.admitted()
-	if err != nil {
-		return nil, err
-	}
-	defer over()
 	ctx, cancel := context.WithTimeout(ctx, limits.SandboxTimeout)
 	defer cancel()
-	if p.remote && e.key != "" {
-		if b := p.find(ctx, e, limits, ""); b != nil {
-			return b, nil
+	if p.findable(e) {
+		if b, err := p.find(ctx, e, limits, ""); b != nil || err != nil {
+			return b, err
 		}
 	}
 	return p.create(ctx, wanted, f, e, limits)
 }
+
+// findable says that there may be a sandbox of an entry that this process does
+// not know: of a session that is paused, or that another process began.
+func (p *Pool) findable(e *entry) bool { return p.remote && e.key != "" }
 
 // reserve waits for a place and returns the limits in force.
 func (p *Pool) reserve(wanted context.Context, e *entry) (Limits, error) {
@@ -163,6 +162,11 @@ func (p *Pool) reserve(wanted context.Context, e *entry) (Limits, error) {
 // create makes a sandbox: again after a while when there were too many, once
 // more after a failure, not at all after a refusal.
 func (p *Pool) create(ctx, wanted context.Context, f *flight, e *entry, limits Limits) (*box, error) {
+	over, err := p.admitted()
+	if err != nil {
+		return nil, err
+	}
+	defer over()
 	wait := rateWait
 	for {
 		if err := p.awaitPace(ctx, wanted, e.identity); err != nil {

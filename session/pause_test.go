@@ -16,6 +16,7 @@ package session
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -234,5 +235,40 @@ func TestPoolThatIsOnlyTriedMakesNoCalls(t *testing.T) {
 			t.Error(err)
 		}
 		b.calls("list", 0)
+	})
+}
+
+func TestPausedSessionWaitsForTheProvidersRate(t *testing.T) {
+	limited := fault{status: 429, retry: "1"}
+	inBubble(t, pausing, func(b *bench) {
+		b.ok("")(b.say(alice, "s", "x = 41"))
+		time.Sleep(16 * time.Minute)
+		b.f.inject(first(2, "connect", limited))
+		b.ok("41")(b.say(alice, "s", "print x"))
+		time.Sleep(16 * time.Minute)
+		b.f.inject(first(1000, "connect", limited))
+		b.want(Unavailable, false, "")(b.say(alice, "s", "print x"))
+		b.f.inject(nil)
+		b.ok("41")(b.say(alice, "s", "print x"))
+		b.calls("create", 1)
+	})
+}
+
+func TestPausedSessionGoesOnWhileCreationsFail(t *testing.T) {
+	inBubble(t, pausing, func(b *bench) {
+		b.ok("")(b.say(alice, "s", "x = 41"))
+		time.Sleep(16 * time.Minute)
+		status := http.StatusInternalServerError
+		failing(b.f, &status)
+		for range 3 {
+			b.want(Unavailable, false, "")(b.say(alice, "", "None"))
+		}
+		before := b.f.count("create")
+		b.ok("41")(b.say(alice, "s", "print x"))
+		if !b.p.Stats().Health.Failing {
+			t.Error("a sandbox that is found says nothing of creations, and has closed the circuit")
+		}
+		b.want(Unavailable, false, "")(b.say(alice, "new", "None"))
+		b.calls("create", before)
 	})
 }

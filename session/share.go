@@ -98,19 +98,15 @@ func (p *Pool) obtainShared(ctx, wanted context.Context, f *flight, e *entry, li
 // obtainHeld gets the sandbox that the record names, another one that is found, or
 // a new one; but none beside one that another process uses.
 func (p *Pool) obtainHeld(ctx, wanted context.Context, f *flight, e *entry, limits Limits, rec *record) (*box, error) {
-	over, err := p.admitted()
-	if err != nil {
-		return nil, err
-	}
-	defer over()
 	if rec.Sandbox != "" && !p.isEnding(rec.Sandbox) {
 		b, err := p.connect(ctx, e, rec.Sandbox, limits)
-		if err == nil || e2b.KindOf(err) != e2b.Gone && rec.leased(p.shelf.owner) {
+		kind := e2b.KindOf(err)
+		if err == nil || kind == e2b.RateLimited || kind != e2b.Gone && rec.leased(p.shelf.owner) {
 			return b, err
 		}
 	}
-	if b := p.find(ctx, e, limits, rec.Sandbox); b != nil {
-		return b, nil
+	if b, err := p.find(ctx, e, limits, rec.Sandbox); b != nil || err != nil {
+		return b, err
 	}
 	return p.create(ctx, wanted, f, e, limits)
 }
