@@ -160,6 +160,9 @@ func lossNote(o session.Outcome) string {
 	if !o.StateLost || o.Status == session.Interrupted || o.Status == session.Restarted {
 		return ""
 	}
+	if !o.FilesLost {
+		return "[Note: the Python interpreter of this session was restarted. Variables and imports of earlier runs are lost; files are still there.]"
+	}
 	return "[Note: the sandbox of this session was replaced. Its state is lost: variables, imports and files of earlier runs are gone.]"
 }
 
@@ -169,11 +172,7 @@ func endNote(o session.Outcome) string {
 	case session.Done:
 		return ""
 	case session.TimedOut:
-		note := fmt.Sprintf("[The program timed out: it was stopped after %s, the time limit.]", o.Ran.Round(100*time.Millisecond))
-		if o.StateLost {
-			note += " [Variables and imports are lost.]"
-		}
-		return note
+		return fmt.Sprintf("[The program timed out: it was stopped after %s, the time limit.]", o.Ran.Round(100*time.Millisecond))
 	case session.Interrupted:
 		return "[The sandbox was lost while the program ran: it did not finish, and was not run again. Variables, imports and files of this session are gone.]"
 	case session.TooMuchOutput:

@@ -120,7 +120,8 @@ func TestHowARunEndedIsTold(t *testing.T) {
 		says    []string
 		silent  string // what is not said
 	}{
-		{session.Outcome{Status: session.Done, StateLost: true}, []string{"state is lost", "out"}, "stopped"},
+		{session.Outcome{Status: session.Done, StateLost: true, FilesLost: true}, []string{"replaced", "state is lost", "files", "gone", "out"}, "still there"},
+		{session.Outcome{Status: session.Done, StateLost: true}, []string{"restarted", "lost", "files are still there", "out"}, "replaced"},
 		{session.Outcome{Status: session.TimedOut, Ran: 1234 * time.Millisecond}, []string{"out", "timed out", "1.2s"}, "lost"},
 		{session.Outcome{Status: session.TimedOut, StateLost: true}, []string{"timed out", "lost"}, "fit"},
 		{session.Outcome{Status: session.Interrupted, StateLost: true}, []string{"out", "did not finish", "not run again", "gone"}, "replaced"},

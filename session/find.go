@@ -156,7 +156,7 @@ func (p *Pool) connect(ctx context.Context, e *entry, id string, limits Limits) 
 	defer p.mu.Unlock()
 	p.observeSandbox(Found, e, id, time.Since(at))
 	if e.left == id {
-		e.lost, e.left = false, "" // nothing was lost after all
+		e.lost, e.left = nothing, "" // nothing was lost after all
 	}
 	return b, nil
 }

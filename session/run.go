@@ -106,8 +106,8 @@ func (r *run) tell(start time.Time) {
 	}
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
-	r.out.StateLost = r.entry.lost
-	r.entry.lost, r.entry.left = false, ""
+	r.out.StateLost, r.out.FilesLost = r.entry.lost != nothing, r.entry.lost == everything
+	r.entry.lost, r.entry.left = nothing, ""
 }
 
 // execute sends the program. It returns false when the program has not begun
@@ -215,7 +215,7 @@ func (p *Pool) lose(e *entry, b *box) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if b.dirty {
-		e.lost, e.left = true, ""
+		e.lost, e.left = max(e.lost, variables), ""
 	}
 	b.dirty, b.count = false, 0
 }

@@ -169,7 +169,11 @@ func TestBlockedContextIsRestarted(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.ok("")(b.say(alice, "s", "x = 1"))
 		b.want(TimedOut, false, "")(b.say(alice, "s", "wedge"))
-		b.want(Done, true, "NameError")(b.say(alice, "s", "print x"))
+		o, out := b.say(alice, "s", "print x")
+		b.want(Done, true, "NameError")(o, out)
+		if o.FilesLost {
+			t.Error("the files are told lost, and are still there")
+		}
 		b.ok("ok")(b.say(alice, "s", "say ok"))
 		b.calls("restart", 1)
 		b.calls("create", 1)
@@ -183,7 +187,11 @@ func TestBlockedSandboxIsReplacedWhenNoRestartHelps(t *testing.T) {
 				b.ok("")(b.say(alice, "s", "x = 1"))
 				b.want(TimedOut, false, "")(b.say(alice, "s", "wedge"))
 				b.f.inject(first(1, op, fault{status: 500}))
-				b.want(Done, true, "NameError")(b.say(alice, "s", "print x"))
+				o, out := b.say(alice, "s", "print x")
+				b.want(Done, true, "NameError")(o, out)
+				if !o.FilesLost {
+					t.Error("the files are not told lost")
+				}
 				b.calls("create", 2)
 				b.alive(1)
 			})

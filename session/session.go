@@ -161,6 +161,10 @@ type Outcome struct {
 	// Interrupted and Restarted it is the loss that these statuses speak of.
 	StateLost bool
 
+	// FilesLost is whether the files are gone, too: with another sandbox. It is
+	// not without StateLost.
+	FilesLost bool
+
 	// SandboxID is the sandbox that the program was sent to, if any.
 	SandboxID string
 

@@ -67,7 +67,7 @@ type entry struct {
 	runs   int    // programs that were sent
 	doomed Reason // why its sandbox ends when nobody uses it any more; empty: it need not
 
-	lost bool   // variables are gone and nobody was told
+	lost loss   // what is gone and nobody was told
 	left string // unless this sandbox, which was left to its timeout, is found again
 }
 
@@ -76,12 +76,21 @@ func (e *entry) idle() bool {
 	return e.pins == 0 && e.flight == nil && e.box != nil
 }
 
+// loss is what is gone of what programs have made.
+type loss int
+
+const (
+	nothing loss = iota
+	variables
+	everything // files, too
+)
+
 // drop takes the sandbox out of the entry.
 func (e *entry) drop() *box {
 	b := e.box
 	e.box = nil
-	if b.dirty {
-		e.lost, e.left = true, ""
+	if b.dirty || e.lost == variables {
+		e.lost, e.left = everything, ""
 	}
 	return b
 }
@@ -91,7 +100,7 @@ func (e *entry) drop() *box {
 func (e *entry) letGo() *box {
 	untold := e.lost
 	b := e.drop()
-	if e.lost && !untold && b.suspect.IsZero() {
+	if e.lost != untold && untold == nothing && b.suspect.IsZero() {
 		e.left = b.id
 	}
 	return b
@@ -169,7 +178,9 @@ func (t *table) join(key, caller string) *entry {
 		t.entries[e] = struct{}{}
 		if key != "" {
 			t.sessions[key] = e
-			e.left, e.lost = t.past.Peek(key)
+			if left, ok := t.past.Peek(key); ok {
+				e.left, e.lost = left, everything
+			}
 			t.past.Remove(key)
 		}
 	}
@@ -196,7 +207,7 @@ func (t *table) remove(e *entry) {
 	switch {
 	case e.box != nil && e.box.dirty:
 		t.past.Add(e.key, "")
-	case e.lost:
+	case e.lost != nothing:
 		t.past.Add(e.key, e.left)
 	}
 	t.uncount(e)
@@ -206,7 +217,7 @@ func (t *table) remove(e *entry) {
 // timeout: if it is found again, what was in it is not lost after all. Unless a
 // program was abandoned in it: that one may have ended its interpreter since.
 func (t *table) spared(e *entry, b *box) {
-	if b.dirty && b.suspect.IsZero() && !e.lost && t.past.Contains(e.key) {
+	if b.dirty && b.suspect.IsZero() && e.lost == nothing && t.past.Contains(e.key) {
 		t.past.Add(e.key, b.id)
 	}
 }

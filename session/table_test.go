@@ -100,10 +100,10 @@ func TestEndedSessionsAreRememberedWithinBounds(t *testing.T) {
 	if n := table.past.Len(); n != remembered {
 		t.Errorf("%d sessions are remembered", n)
 	}
-	if e := table.join("session 5", "caller"); e.lost {
+	if e := table.join("session 5", "caller"); e.lost != nothing {
 		t.Error("the oldest is still remembered")
 	}
-	if e := table.join(fmt.Sprint("session ", remembered), "caller"); !e.lost {
+	if e := table.join(fmt.Sprint("session ", remembered), "caller"); e.lost != everything {
 		t.Error("a young one is forgotten")
 	}
 	if e := table.join(fmt.Sprint("session ", remembered), "caller"); e.pins != 2 {
