@@ -88,6 +88,9 @@ func bwrapArgs(py *interpreter, l limits) []string {
 	tmpfs("1777", "/dev/shm", l.disk)
 	add("--remount-ro", "/dev")
 	add("--perms", "0755", "--dir", "/home", "--perms", "0755", "--dir", "/var", "--perms", "0755", "--dir", "/run")
+	if !py.Virtual {
+		add("--symlink", py.Executable, linksDir+"/python", "--symlink", py.Executable, linksDir+"/python3")
+	}
 	tmpfs("0755", sandboxHome, l.disk)
 	tmpfs("1777", "/tmp", l.disk)
 	binds := py.binds()
@@ -133,11 +136,19 @@ func systemLinks() []string {
 	return a
 }
 
+// linksDir has python and python3, which lead to the sandbox's interpreter: many a
+// machine has no python, and its python3 may be another one. A virtual environment
+// has both, and Python would not know itself in it by a link from elsewhere.
+const linksDir = "/run/python"
+
 // environment is the whole environment inside.
 func environment(py *interpreter) [][2]string {
 	path := "/usr/local/bin:/usr/bin:/bin"
 	if dir := filepath.Dir(py.Executable); !strings.Contains(":"+path+":", ":"+dir+":") {
 		path = dir + ":" + path
+	}
+	if !py.Virtual {
+		path = linksDir + ":" + path
 	}
 	env := [][2]string{
 		{"PATH", path},

@@ -79,6 +79,14 @@ func TestVirtualEnvironmentWorksWithItsPackages(t *testing.T) {
 	c.want(b, "import os; os.statvfs(only_here.__file__).f_flag & os.ST_RDONLY", "1")
 }
 
+func TestCommandsFindTheInterpreter(t *testing.T) {
+	c := newClient(t, newServer(t, Config{Python: systemPython}))
+	b := c.create(nil)
+	c.want(b, "!python -c 'import sys; print(sys.prefix)'", "/usr")
+	c.want(b, "%%bash\npython3 -c 'import pandas, sys; print(sys.executable, sys.prefix)'", linksDir+"/python3 /usr")
+	c.want(b, "import os; os.path.realpath('"+linksDir+"/python') == os.path.realpath('"+systemPython+"')", "True")
+}
+
 func TestPythonErrorsNameWhatIsWrong(t *testing.T) {
 	dir := openDir(t)
 	closed := filepath.Join(dir, "closed")
