@@ -69,16 +69,21 @@ def run(arguments, text=None, files=()):
     """Runs a program whose output is the cell's. Returns its exit status.
 
     text is the program's standard input; None means none. files are descriptors
-    that it gets beside the standard ones.
+    that it gets beside the standard ones. A string is a command for the shell, whose
+    errors come among its output, in their order.
     """
+    errors = None
     if isinstance(arguments, str):
         arguments = [shell_path(), "-c", arguments]
+        errors = subprocess.STDOUT
     direct = all(isinstance(s, channel.TextStream) for s in (sys.stdout, sys.stderr))
     # Captured descriptors take the output, unless the cell has put something
     # else in the place of sys.stdout: then it goes there.
     pipe = None if direct else subprocess.PIPE
     stdin = subprocess.DEVNULL if text is None else subprocess.PIPE
-    process = subprocess.Popen(arguments, stdin=stdin, stdout=pipe, stderr=pipe, pass_fds=files)
+    process = subprocess.Popen(
+        arguments, stdin=stdin, stdout=pipe, stderr=errors or pipe, pass_fds=files
+    )
     try:
         data = None if text is None else text.encode("utf-8", "replace")
         out, err = process.communicate(data)
@@ -87,7 +92,8 @@ def run(arguments, text=None, files=()):
         raise
     if pipe is not None:
         sys.stdout.write(out.decode("utf-8", "replace"))
-        sys.stderr.write(err.decode("utf-8", "replace"))
+        if err is not None:
+            sys.stderr.write(err.decode("utf-8", "replace"))
     return process.returncode
 
 
