@@ -50,6 +50,8 @@ func TestValueOfACell(t *testing.T) {
 		{"'\\ud800'", "\\ud800"},
 		{"class P:\n  def _repr_pretty_(self, p, cycle): p.text('pretty')\nP()", "pretty"},
 		{"class R:\n  def __repr__(self): return 'one\\ntwo'\n[R()]", "[one\n two]"},
+		{"[R(), R()], 3", "([one\n  two,\n  one\n  two],\n 3)"},
+		{"import numpy\nnumpy.eye(2), numpy.eye(2)", "(array([[1., 0.],\n        [0., 1.]]),\n array([[1., 0.],\n        [0., 1.]]))"},
 		{"for i in range(3): pass\ni", "2"},
 		{"from __future__ import annotations\n1", "1"},
 		{"def g(x: undefined): return 5\ng(1)", "5"}, // the future of an earlier cell

@@ -74,7 +74,8 @@ class Layout:
         self._fit()
 
     def break_(self):
-        """Adds a line end."""
+        """Adds a line end, for which the outermost undecided group is broken, too."""
+        self._break_outermost()
         self._flush()
         self._newline(self.indentation)
 
@@ -118,14 +119,20 @@ class Layout:
 
     def _fit(self):
         while self.max_width < self._column + self._pending_width:
-            group = self._outermost()
-            if group is None:
+            if not self._break_outermost():
                 return
-            group.broken = True
-            while group.breaks:
-                self._settle()
-            while self._start < len(self._pending) and self._pending[self._start][2] is None:
-                self._settle()
+
+    def _break_outermost(self):
+        """Breaks the outermost undecided group. Returns whether there is one."""
+        group = self._outermost()
+        if group is None:
+            return False
+        group.broken = True
+        while group.breaks:
+            self._settle()
+        while self._start < len(self._pending) and self._pending[self._start][2] is None:
+            self._settle()
+        return True
 
     def _outermost(self):
         for groups in self._waiting:
