@@ -276,6 +276,13 @@ func TestFailingRepresentationsHarmNothing(t *testing.T) {
 	if e := p.fails("class E:\n  def _ipython_display_(self): raise SystemExit(2)\nE()"); e.Name != "SystemExit" {
 		t.Errorf("error %+v", e)
 	}
+	if got := p.value("class F:\n  def _ipython_display_(self): raise NotImplementedError\n  def __repr__(self): return 'F()'\nF()"); got != "F()" {
+		t.Errorf("in place of what is not implemented: %q", got)
+	}
+	events = p.run("class G(F):\n  def _ipython_display_(self): 1/0\nG()")
+	if got := results(events); len(got) != 1 || got[0].Text != "F()" || output(events, "stderr") != "ZeroDivisionError: division by zero\n" {
+		t.Errorf("no text in place of what fails: %+v", events)
+	}
 	if got := p.value("'alive'"); got != "alive" {
 		t.Errorf("then %q", got)
 	}

@@ -215,14 +215,25 @@ class Shell:
 
     def show(self, value, main, include=None, exclude=None):
         """Shows a value; as the value of the cell when main is true."""
-        draw = results.method(value, "_ipython_display_")
-        if draw is not None:
-            draw()
-        else:
+        if not self._draws_itself(value):
             bundle = results.bundle(value, self._complain, include, exclude)
             self.publish(bundle, main)
         if main:
             self._remember(value)
+
+    def _draws_itself(self, value):
+        """Whether the value has shown itself in a way of its own."""
+        draw = results.method(value, "_ipython_display_")
+        if draw is None:
+            return False
+        try:
+            draw()
+        except NotImplementedError:
+            return False
+        except Exception as error:
+            self._complain(error)
+            return False
+        return True
 
     def publish(self, bundle, main):
         """Sends a bundle of representations as a result."""
