@@ -412,6 +412,39 @@ func TestTasksGoOnBetweenCells(t *testing.T) {
 	}
 }
 
+func TestCellsThatNeedALoopHaveOne(t *testing.T) {
+	p := start(t)
+	p.ok("import asyncio, subprocess\nimport asyncio as aio\nasync def g(x=1): return x\ndef begin(): return asyncio.create_task(g())\n" +
+		"def twice(): return begin(), begin()\ndef main(): return asyncio.run(g(2))")
+	for _, test := range [][2]string{
+		{"both = asyncio.gather(g(), g())", ""},
+		{"await both", "[1, 1]"},
+		{"main()", "2"},
+		{"later = asyncio.gather(g(3))", ""},
+		{"await later", "[3]"},
+		{"task = begin()", ""},
+		{"await task", "1"},
+		{"two = twice()", ""},
+		{"await two[1]", "1"},
+		{"subprocess.run(['true']); task = asyncio.create_task(g(4))", ""},
+		{"await task", "4"},
+		{"def own(): return asyncio.create_task(g(5))\ntask = own()", ""},
+		{"await task", "5"},
+		{"async def all(): return await asyncio.gather(g(), g())\nasyncio.run(all())", "[1, 1]"},
+		{"class C:\n  gather = 6\nasyncio.run(g(C.gather))", "6"},
+		{"aio.run(g(C.gather))", "6"},
+		{"from asyncio import run\nrun(g(C.gather))", "6"},
+		{"main() + C.gather", "8"},
+		{"[asyncio.run(g(x)) for x in (C.gather,)]", "[6]"},
+	} {
+		if test[1] == "" {
+			p.ok(test[0])
+		} else if got := p.value(test[0]); got != test[1] {
+			t.Errorf("%q gives %q, want %q", test[0], got, test[1])
+		}
+	}
+}
+
 func TestTextBetweenRunsComesWithTheNext(t *testing.T) {
 	p := start(t)
 	gate := filepath.Join(p.home, "gate")

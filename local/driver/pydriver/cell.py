@@ -17,18 +17,30 @@
 import __future__
 import binascii
 import os
+import sys
+import types
 
 ONLY_AST = 0x400
 TOP_LEVEL_AWAIT = 0x2000
 COROUTINE = 0x80
+ASYNCHRONOUS = COROUTINE | 0x200  # or an asynchronous generator
 FUTURE_MASK = 0
 for _name in __future__.all_feature_names:
     FUTURE_MASK |= getattr(__future__, _name).compiler_flag
 
 # Names that only work inside a running loop: a cell that uses one at its top
-# level, and does not start a loop itself, is run inside the kernel's loop.
-_NEED_LOOP = {"create_task", "ensure_future", "get_running_loop", "current_task"}
-_START_LOOP = {"run", "run_until_complete", "run_forever", "Runner"}
+# level or in a function, and does not start a loop itself, is run inside the
+# kernel's loop.
+_NEED_LOOP = {
+    "as_completed",
+    "create_task",
+    "current_task",
+    "ensure_future",
+    "gather",
+    "get_running_loop",
+    "shield",
+}
+_START_LOOP = {"run_until_complete", "run_forever", "Runner"}  # and asyncio.run
 
 
 class Cell:
@@ -77,20 +89,22 @@ class Cell:
         rest = lines[node.end_lineno - 1 : node.end_lineno][0].encode("utf-8", "replace")
         return rest[node.end_col_offset :].strip().startswith(b";")
 
-    @property
-    def asynchronous(self):
+    def _is_asynchronous(self, namespace):
         """Whether the cell must run inside the event loop."""
-        names = set()
-        for code in (self.body, self.last):
-            if code is not None:
-                if code.co_flags & COROUTINE:
-                    return True
-                names.update(code.co_names)
-        return bool(names & _NEED_LOOP) and not names & _START_LOOP
+        codes = [code for code in (self.body, self.last) if code is not None]
+        if any(code.co_flags & COROUTINE for code in codes):
+            return True
+        if "asyncio" not in sys.modules and not any("asyncio" in code.co_names for code in codes):
+            return False
+        _add_functions(codes, namespace)
+        names = {name for code in codes for name in code.co_names}
+        if not names & _NEED_LOOP or names & _START_LOOP:
+            return False
+        return not any(_calls_run(code, namespace) for code in codes)
 
     def run(self, namespace, loop):
         """Runs the cell. Returns (whether there is a value, the value)."""
-        if self.asynchronous:
+        if self._is_asynchronous(namespace):
             return loop.run(self._run_async, namespace)
         if self.body is not None:
             exec(self.body, namespace)
@@ -107,6 +121,40 @@ class Cell:
             if code.co_flags & COROUTINE:
                 value = await value
         return self.last is not None, value
+
+
+def _add_functions(codes, namespace):
+    """Adds to code that of the functions that it names, of this cell or earlier ones."""
+    for code in codes:  # grows meanwhile
+        found = [const for const in code.co_consts if isinstance(const, types.CodeType)]
+        for name in code.co_names:
+            value = namespace.get(name)
+            if type(value) is types.FunctionType and value.__globals__ is namespace:
+                found.append(value.__code__)
+        for inner in found:
+            if not inner.co_flags & ASYNCHRONOUS and inner not in codes:
+                codes.append(inner)
+
+
+def _calls_run(code, namespace):
+    """Whether code uses asyncio.run, and not merely another function of that name."""
+    if "run" not in code.co_names:
+        return False
+    import dis
+
+    asyncio = sys.modules.get("asyncio", code)
+    before = None
+    for step in dis.get_instructions(code):
+        if step.argval == "run":
+            if step.opname in ("LOAD_NAME", "LOAD_GLOBAL"):
+                value = namespace.get("run")
+                if value is None or value is getattr(asyncio, "run", None):
+                    return True
+            elif before == "asyncio" or namespace.get(before) is asyncio:
+                return True
+        if step.opname not in ("CACHE", "PUSH_NULL"):
+            before = step.argval
+    return False
 
 
 def _shown(node):
