@@ -298,6 +298,17 @@ func TestEveryExpressionCanBeShown(t *testing.T) {
 	p.ok("5")
 }
 
+func TestStreamsOfTheCellsOwnAreFlushed(t *testing.T) {
+	p := start(t)
+	events := p.run("import io, sys\nsaved = sys.stdout\nsys.stdout = io.TextIOWrapper(io.BufferedWriter(saved.buffer))\nprint('kept')")
+	if got := output(events, "stdout"); got != "kept\n" {
+		t.Errorf("got %q in %+v", got, events)
+	}
+	p.ok("class Broken:\n  def flush(self): 1/0\nsys.stdout = Broken()")
+	p.ok("sys.stdout = None")
+	p.ok("sys.stdout = saved")
+}
+
 func TestHistory(t *testing.T) {
 	p := start(t)
 	p.value("10")

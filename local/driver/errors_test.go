@@ -182,6 +182,16 @@ func TestErrorsOfTheUsersOwnMaking(t *testing.T) {
 	}
 }
 
+func TestLastErrorIsKept(t *testing.T) {
+	p := start(t)
+	p.fails("1/0")
+	want := "('ZeroDivisionError', True, True, True)"
+	if got := p.value("import sys\nlast = sys.last_value\nsys.last_type.__name__, last.__traceback__ is sys.last_traceback, " +
+		"isinstance(last, sys.last_type), getattr(sys, 'last_exc', last) is last"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestThreadsReportTheirErrors(t *testing.T) {
 	p := start(t)
 	events := p.run("import threading\ndef f():\n    1/0\nt = threading.Thread(target=f, name='T'); t.start(); t.join()")

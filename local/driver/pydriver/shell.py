@@ -20,7 +20,7 @@ import os
 import sys
 
 from . import cell as cells
-from . import ipython, loop, results, tracebacks
+from . import channel, ipython, loop, results, tracebacks
 
 # Commands that need no mark in a cell of one line.
 _COMMANDS = frozenset("cat cd cp ll ls man mkdir mv pip pwd rm rmdir who whos".split())
@@ -91,6 +91,9 @@ class Shell:
         environment = _Environment()
         self._begin(source)
         error = self._guarded(self._run, source, command, environment)
+        for stream in (sys.stdout, sys.stderr):
+            if not isinstance(stream, channel.TextStream):  # what the cell put in its place
+                self._guarded(lambda: stream.flush())  # noqa: B023
         if self.link.in_child:
             return 0 if error is None else self._end_child(error)
         if error is None:
@@ -290,6 +293,11 @@ class Shell:
         """Sends an exception as an error event."""
         name, value, traceback = tracebacks.report(error, self.cells, self.cell)
         self.last_traceback = traceback
+        if not isinstance(error, MemoryError):  # its frames hold what was too much
+            sys.last_type, sys.last_value = type(error), error
+            sys.last_traceback = error.__traceback__
+            if sys.version_info >= (3, 12):
+                sys.last_exc = error
         self.link.event({"type": "error", "name": name, "value": value, "traceback": traceback})
 
     def report_safely(self, error):
