@@ -296,6 +296,15 @@ func TestEveryExpressionCanBeShown(t *testing.T) {
 	}
 	p.ok("InteractiveShell.ast_node_interactivity = 'none'")
 	p.ok("5")
+	p.ok("InteractiveShell.ast_node_interactivity = 'last_expr_or_assign'")
+	for _, test := range [][2]string{{"y = 1\nx = 2", "2"}, {"x += 1", "3"}, {"x: int = 4", "4"}, {"x", "4"}} {
+		if got := p.value(test[0]); got != test[1] {
+			t.Errorf("%q shows %q, want %q", test[0], got, test[1])
+		}
+	}
+	for _, code := range []string{"x = 5;", "x = y = 6", "x, y = 7, 8", "z: int", "x = None"} {
+		p.ok(code)
+	}
 }
 
 func TestStreamsOfTheCellsOwnAreFlushed(t *testing.T) {

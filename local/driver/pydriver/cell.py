@@ -66,6 +66,8 @@ class Cell:
         flags |= TOP_LEVEL_AWAIT
         tree = compile(self.source, self.filename, "exec", flags | ONLY_AST, True)
         last = None
+        if interactivity == "last_expr_or_assign":
+            tree.body += filter(None, map(_assigned, tree.body[-1:]))
         if tree.body and type(tree.body[-1]).__name__ == "Expr" and interactivity != "none":
             if not self._silenced(tree.body[-1]):
                 last = tree.body.pop()
@@ -167,6 +169,19 @@ def _shown(node):
     function = _ast.Name("__show__", _ast.Load(), **place)
     call = _ast.Call(function, [node.value], [], **place)
     return _ast.Expr(call, **place)
+
+
+def _assigned(node):
+    """An expression of the one name that a statement assigns a value to, or None."""
+    if type(node).__name__ not in ("Assign", "AugAssign", "AnnAssign") or node.value is None:
+        return None
+    targets = node.targets if hasattr(node, "targets") else [node.target]
+    if len(targets) > 1 or type(targets[0]).__name__ != "Name":
+        return None
+    import _ast
+
+    place = {name: getattr(node, name) for name in node._attributes}
+    return _ast.Expr(_ast.Name(targets[0].id, _ast.Load(), **place), **place)
 
 
 def is_blank(source):
