@@ -44,6 +44,19 @@ func TestBashKeepsItsState(t *testing.T) {
 		}
 		run("echo $n; set +e", code[2:3]+"\n", nil)
 	}
+	// Also with a trap of its own.
+	for _, code := range []string{"n=5; trap 'echo bye $?' EXIT", "n=6; set -e; trap \"echo 'bye' \\$?; exit\" EXIT", "n=7; trap 'echo bye 0' EXIT TERM; exit"} {
+		run(code, "bye 0\n", nil)
+		run("echo $n; set +e", code[2:3]+"\n", nil)
+	}
+	run("set -e; trap 'echo status $?' EXIT; n=8; (exit 4)", "status 4\n", nil)
+	run("set +e; echo $n; trap - EXIT; (trap 'echo sub' EXIT); n=9", "8\nsub\n", nil)
+	run("echo $n", "9\n", nil)
+	run("trap - TERM; twice='1 \"'", "", nil)
+	for range 2 {
+		run(`echo "$twice"; twice=3`, "2\n", map[string]any{"env_vars": map[string]string{"twice": "2"}})
+		run(`echo "$twice"; bash -c 'echo $twice'`, "1 \"\n\n", nil)
+	}
 	run("true\n\nnonsense", "bash: line 3: nonsense: command not found\n", nil)
 	run("set -xC; set -u; x=1", "++ set -u\n++ x=1\n", nil)
 	run("echo ${y-unset} $x", "unset 1\n", nil)

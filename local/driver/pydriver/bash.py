@@ -28,13 +28,34 @@ from . import command
 _WHOLE = b"\nset +nvx\n# whole\n"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
-# One line, so that bash's own messages name the lines of the cell. Options come
-# last: from then on "set -e" and the like hold. Those that would show or skip
-# this script itself are not kept. What cannot be set again, such as UID, complains
-# to nobody.
+# Saves what bash knows. Options come last: from then on "set -e" and the like hold.
+# Those that would show or skip this script itself are not kept. A trap of the
+# cell's own for its EXIT is put behind the one that saves.
+_FUNCTIONS = r"""
+__save() {{
+  set -- "$?"
+  {{
+    printf "%s\n" "${{__once-}}"; unset -v __once {once}; unset -f __save trap
+    declare -p; declare -f; alias -p; builtin trap - EXIT; builtin trap -p
+    shopt -p; printf "cd -- %q\n" "$PWD"; set +o; printf "set +nvx\n# whole\n"
+  }} >|{state} || :
+  return "$1"
+}}
+trap() {{
+  builtin trap "$@" || return
+  [ "$BASH_SUBSHELL" = 0 ] || return 0
+  set -- "$(builtin trap -p EXIT)"
+  case $1 in *__save*) return 0;; esac
+  eval "set -- $1"
+  set -- "$(printf "if {{ __save; }} 2>/dev/null; then eval %q; else eval %q; fi" "${{3-}}" "${{3-}}")"
+  builtin trap "$1" EXIT
+}}
+"""
+
+# One line, so that bash's own messages name the lines of the cell. What cannot be
+# set again, such as UID, complains to nobody.
 _SCRIPT = (
-    """. {state} 2>/dev/null; trap '{{ unset -v {once}; declare -p; declare -f; alias -p; trap - EXIT; trap -p; """
-    """shopt -p; printf "cd -- %q\\n" "$PWD"; set +o; printf "set +nvx\\n# whole\\n"; }} >|{state} 2>/dev/null || :' EXIT; """
+    """unset -v {once}; . {state} 2>/dev/null; builtin trap '{{ __save; }} 2>/dev/null' EXIT; """
     """eval "$(<{cell})\""""
 )
 
@@ -53,17 +74,20 @@ def run(source, once):
         return
     with tempfile.TemporaryFile(dir="/tmp") as state, tempfile.TemporaryFile(dir="/tmp") as cell:
         names = [name for name in once if _NAME.match(name)]
-        state.write(_state)
+        fields = {
+            "state": "/dev/fd/%d" % state.fileno(),
+            "cell": "/dev/fd/%d" % cell.fileno(),
+            "once": " ".join(["__none__", *names]),
+        }
+        state.write(_FUNCTIONS.format(**fields).encode() + _state)
+        if names:  # what they are otherwise
+            state.write(("__once=$(declare -p %s 2>/dev/null) || :\n" % " ".join(names)).encode())
         for name in names:
             state.write(("export %s=%s\n" % (name, shlex.quote(once[name]))).encode("utf-8", "replace"))
         state.flush()
         cell.write(source.encode("utf-8", "replace"))
         cell.flush()
-        script = _SCRIPT.format(
-            state="/dev/fd/%d" % state.fileno(),
-            cell="/dev/fd/%d" % cell.fileno(),
-            once=" ".join(["__none__", *names]),
-        )
+        script = _SCRIPT.format(**fields)
         try:
             command.program([shell, "-c", script, "bash"], "bash", (state.fileno(), cell.fileno()))
         finally:
