@@ -366,17 +366,17 @@ func TestImpossibleEnvironmentVariablesAreAnError(t *testing.T) {
 
 func TestCommandsOfOneLineNeedNoMark(t *testing.T) {
 	p := start(t)
-	p.ok("import os; os.mkdir('/tmp/commands'); os.chdir('/tmp/commands'); open('file', 'w').write('text') and None")
+	p.ok("import os; os.mkdir('" + p.home + "/commands'); os.chdir('" + p.home + "/commands'); open('file', 'w').write('text') and None")
 	t.Cleanup(func() {
-		if err := os.RemoveAll("/tmp/commands"); err != nil {
+		if err := os.RemoveAll(p.home + "/commands"); err != nil {
 			t.Error(err)
 		}
 	})
-	if got := p.value("pwd"); got != "/tmp/commands" {
+	if got := p.value("pwd"); got != p.home+"/commands" {
 		t.Errorf("pwd: %q", got)
 	}
 	for code, want := range map[string]string{"ls": "file\n", "ls -1": "file\n", "cat file": "text", "cat ./file": "text", "cd /tmp": "/tmp\n"} {
-		p.ok("os.chdir('/tmp/commands')")
+		p.ok("os.chdir('" + p.home + "/commands')")
 		if got := output(p.run(code), "stdout"); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
