@@ -16,10 +16,12 @@ package codeinterpreter
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +31,8 @@ import (
 var (
 	metricUse  = regexp.MustCompile(`\bcaddy_code_interpreter_[a-z_]+`)
 	labelUse   = regexp.MustCompile(`(caddy_code_interpreter_[a-z_]+)\{([^}]*)\}`)
+	groupUse   = regexp.MustCompile(`\bby \(([^)]*)\)`)
+	legendUse  = regexp.MustCompile(`"legendFormat": *"[^"]*\{\{([^}]*)\}\}`)
 	descOfName = regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: \{([^}]*)\}`)
 )
 
@@ -90,6 +94,14 @@ func TestDashboardAndAlertsUseMetricsThatExist(t *testing.T) {
 		for _, name := range uses {
 			if _, ok := names[name]; !ok {
 				t.Errorf("%s uses %s, which does not exist", file, name)
+			}
+		}
+		labels := "," + strings.Join(slices.Collect(maps.Values(names)), ",") + ",le,instance,"
+		for _, match := range append(groupUse.FindAllStringSubmatch(text, -1), legendUse.FindAllStringSubmatch(text, -1)...) {
+			for label := range strings.SplitSeq(match[1], ",") {
+				if label = strings.TrimSpace(label); !strings.Contains(labels, ","+label+",") {
+					t.Errorf("%s groups by %q, which no metric has", file, label)
+				}
 			}
 		}
 		for _, match := range labelUse.FindAllStringSubmatch(strings.ReplaceAll(text, `\"`, `"`), -1) {
