@@ -20,8 +20,10 @@ becomes one line of Python, so that line numbers stay what they are.
 
 import re
 
+from .cell import ONLY_AST
+
 _INDENT = re.compile(r"[ \t]*")
-_ASSIGN = re.compile(r"([ \t]*)([\w.\[\]'\" \t,*()]+?)[ \t]*=[ \t]*([%!])(?![=])(.+)", re.S)
+_ASSIGN = re.compile(r"(?<![-+*/%@&|^<>=!:])=[ \t]*([%!])(?=[^=])")
 _HELP_AFTER = re.compile(r"([A-Za-z_][\w.]*)(\?\??)[ \t]*$")
 _HELP_BEFORE = re.compile(r"(\?\??)[ \t]*([A-Za-z_][\w.]*)[ \t]*$")
 _BARE = re.compile(
@@ -117,13 +119,23 @@ def _line(line):
         call = _magic(rest)
     if call is not None:
         return indent + call
-    assign = _ASSIGN.fullmatch(line)
-    if assign is None:
+    assign = _ASSIGN.search(rest) and _Scanner().feed(rest)
+    if not assign:
         return None
-    indent, target, kind, text = assign.groups()
-    if kind == "%":
-        return "%s%s = %s" % (indent, target, _magic(text.strip()))
-    return "%s%s = get_ipython().getoutput(%r)" % (indent, target, text.strip())
+    target, text = rest[: assign.start()].rstrip(), rest[assign.end() :].strip()
+    if not _parses(target + "=0"):
+        return None
+    if assign.group(1) == "%":
+        return "%s%s = %s" % (indent, target, _magic(text))
+    return "%s%s = get_ipython().getoutput(%r)" % (indent, target, text)
+
+
+def _parses(line):
+    try:
+        compile(line, "<line>", "exec", ONLY_AST, True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _magic(text):
@@ -144,6 +156,8 @@ class _Scanner:
         return self._quote is None and self._depth == 0 and not self._continued
 
     def feed(self, line):
+        """Takes in a line. Returns where something is assigned a command, or None."""
+        assign = None
         position, length = 0, len(line)
         self._continued = False
         while position < length:
@@ -164,8 +178,11 @@ class _Scanner:
                 self._depth += 1
             elif char in ")]}":
                 self._depth = max(0, self._depth - 1)
+            elif char == "=" and self._depth == 0:
+                assign = assign or _ASSIGN.match(line, position)
             elif char == "\\" and position == length - 1:
                 self._continued = True
             position += 1
         if self._quote and len(self._quote) == 1 and not self._continued:
             self._quote = None  # a string that was not closed: a syntax error
+        return assign
