@@ -141,7 +141,6 @@ func TestOutputOfACell(t *testing.T) {
 		{"print([c.stdout, c.stderr])", "['out\\nerr\\nout\\n', '']\n", ""},
 		{"!echo one \\\n  two", "one two\n", ""},
 		{"for i in range(2):\n    !echo {i}", "0\n1\n", ""},
-		{"!echo blanks\n" + strings.Repeat(" ", 5000) + "\nNone", "blanks\n", ""},
 		{"if True:\n    %cd /\nelse:\n    !false", "/\n", ""},
 		{"%cd ~", p.home + "\n", ""},
 		{"%%bash\nx=5\necho $x\necho err >&2", "5\n", "err\n"},
@@ -402,6 +401,21 @@ func TestCommandsOfOneLineNeedNoMark(t *testing.T) {
 	for _, code := range []string{"rm - 1", "cat / 2", "cat", "print(1)\npwd"} {
 		if e := p.fails(code); e.Name != "NameError" {
 			t.Errorf("%s: %+v", code, e)
+		}
+	}
+}
+
+func TestPythonIsNoCommandBesideOthers(t *testing.T) {
+	p := start(t)
+	for _, test := range [][2]string{
+		{"!true\nrm = 4\nrm -= 1\nrm", "3"},
+		{"!true\nrun = 5\nrun -= (\n  2)\nrun", "3"},
+		{"!true\nrm = 8; home = x = 2\nrm /home/x\nrm", "8"},
+		{"import os\nopen('kept', 'w').close()\nmv -f kept moved\nos.path.exists('moved')", "True"},
+		{"!true\n" + strings.Repeat(" ", 5000) + "\n1", "1"},
+	} {
+		if got := p.value(test[0]); got != test[1] {
+			t.Errorf("%s: %q, want %q", test[0], got, test[1])
 		}
 	}
 }

@@ -42,6 +42,7 @@ def transform(source):
     if _ALONE.fullmatch(stripped.rstrip()):
         return "\n" * (len(source) - len(stripped)) + _magic(stripped.rstrip())
     out, scanner = [], _Scanner()
+    single = "\n" not in source.strip()
     lines = source.split("\n")
     index = 0
     while index < len(lines):
@@ -55,7 +56,7 @@ def transform(source):
         while joined.endswith("\\") and index + extra < len(lines):
             joined = joined[:-1] + lines[index + extra]
             extra += 1
-        replaced = _line(joined)
+        replaced = _line(joined, single)
         if replaced is None:
             scanner.feed(line)
             out.append(line)
@@ -96,8 +97,11 @@ def _cell_magic(source, stripped):
     return "\n" * before.count("\n") + call
 
 
-def _line(line):
-    """The Python for one line, or None when it is no special one."""
+def _line(line, single):
+    """The Python for one line, or None when it is no special one.
+
+    In a cell of several lines, what Python understands is no bare command.
+    """
     indent = _INDENT.match(line).group()
     rest = line[len(indent) :].rstrip()
     call = None
@@ -115,7 +119,7 @@ def _line(line):
             name, mark = found.groups() if found else (None, None)
         if found:
             call = _magic("%s %s" % ("pinfo2" if mark == "??" else "pinfo", name))
-    elif _BARE.match(rest):
+    elif _BARE.match(rest) and (single or not _begins(rest)):
         call = _magic(rest)
     if call is not None:
         return indent + call
@@ -128,6 +132,13 @@ def _line(line):
     if assign.group(1) == "%":
         return "%s%s = %s" % (indent, target, _magic(text))
     return "%s%s = get_ipython().getoutput(%r)" % (indent, target, text)
+
+
+def _begins(line):
+    """Whether a line is a statement of Python, or the first line of one."""
+    scanner = _Scanner()
+    scanner.feed(line)
+    return not scanner.at_start or _parses(line)
 
 
 def _parses(line):
