@@ -147,8 +147,8 @@ func TestOutputOfACell(t *testing.T) {
 		{"%%sh\necho sh", "sh\n", ""},
 		{"%%writefile f.txt\nline", "Writing f.txt\n", ""},
 		{"%%writefile -a f.txt\nmore", "Appending to f.txt\n", ""},
-		{"!cat f.txt", "linemore", ""},
-		{"cat f.txt", "linemore", ""},
+		{"!cat f.txt", "line\nmore\n", ""},
+		{"cat f.txt", "line\nmore\n", ""},
 		{"%%capture got\nprint('in'); 5", "", ""},
 		{"print(got.stdout, len(got.outputs))", "in\n 1\n", ""},
 		{"%env A=b", "env: A=b\n", ""},
@@ -245,7 +245,8 @@ func TestRepresentations(t *testing.T) {
 		{"import sys\nsys.setrecursionlimit(20000)\ndeep = []\nfor _ in range(1500): deep = [deep]\ndeep", func(e event) bool {
 			return e.JSON == nil && strings.HasPrefix(e.Text, "[[[[")
 		}},
-		{"%%html\n<u>", func(e event) bool { return e.HTML == "<u>" }},
+		{"%%html\n<u>", func(e event) bool { return e.HTML == "<u>\n" }},
+		{"%%latex\n$x$\n", func(e event) bool { return e.Latex == "$x$\n" }},
 		{"import pandas as pd\npd.DataFrame({'t': pd.to_datetime(['2024-01-02']), 'n': [None]})", func(e event) bool {
 			return string(e.Data) == `{"t":["2024-01-02T00:00:00"],"n":[null]}` && strings.Contains(e.HTML, "2024-01-02")
 		}},

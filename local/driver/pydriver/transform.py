@@ -93,6 +93,8 @@ def _cell_magic(source, stripped):
     before = source[: len(source) - len(stripped)]
     head, _, body = stripped.partition("\n")
     name, _, line = head[2:].partition(" ")
+    if body and not body.endswith("\n"):
+        body += "\n"
     call = "get_ipython().run_cell_magic(%r, %r, %r)" % (name.strip(), line.strip(), body)
     return "\n" * before.count("\n") + call
 
