@@ -139,6 +139,7 @@ func TestOutputOfACell(t *testing.T) {
 		{"!echo out; echo err >&2; echo out", "out\nerr\nout\n", ""},
 		{"%%capture c\n!echo out; echo err >&2; echo out", "", ""},
 		{"print([c.stdout, c.stderr])", "['out\\nerr\\nout\\n', '']\n", ""},
+		{"def f(x):\n    a = %sx echo {x}\n    %cd -q $x\n    !echo {a[0]} $x\nf('/usr')\n%cd -q ~", "/usr /usr\n", ""},
 		{"!echo one \\\n  two", "one two\n", ""},
 		{"for i in range(2):\n    !echo {i}", "0\n1\n", ""},
 		{"if True:\n    %cd /\nelse:\n    !false", "/\n", ""},
@@ -417,6 +418,19 @@ func TestPythonIsNoCommandBesideOthers(t *testing.T) {
 	} {
 		if got := p.value(test[0]); got != test[1] {
 			t.Errorf("%s: %q, want %q", test[0], got, test[1])
+		}
+	}
+}
+
+func TestMagicsSeeTheNamesOfTheirCaller(t *testing.T) {
+	p := start(t)
+	for _, test := range [][2]string{
+		{"import asyncio\nawait asyncio.sleep(0)\n%time q = 1\nq", "1"},
+		{"def f(n):\n    a = %time n + 1\n    %timeit -n 1 -r 1 n + 1\n    return a\nf(3)", "4"},
+		{"%%time\ndef f(n):\n    a = !echo {n}\n    return a[0]\nf(3)", "3"},
+	} {
+		if got := results(p.run(test[0])); len(got) != 1 || got[0].Text != test[1] {
+			t.Errorf("%s: %+v, want %q", test[0], got, test[1])
 		}
 	}
 }

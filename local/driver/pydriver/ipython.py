@@ -113,10 +113,10 @@ class ZMQInteractiveShell:
         return lines if split else lines.n
 
     def var_expand(self, cmd, depth=0, formatter=None):
-        """Puts values of the cells' names into a command."""
+        """Puts values of the caller's names into a command."""
         from . import magics
 
-        return magics.expand(cmd, self.user_ns)
+        return magics.expand(cmd, magics.names(self))
 
     def run_cell(self, raw_cell, store_history=False, silent=False, **kwargs):
         """Runs code as a cell; what goes wrong is raised."""

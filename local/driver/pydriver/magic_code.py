@@ -19,7 +19,7 @@ import sys
 import time
 
 from . import ipython
-from .magics import CELL, LINE, cell_magic, line_magic, split
+from .magics import CELL, LINE, cell_magic, line_magic, names, split
 
 # Time.
 
@@ -60,8 +60,10 @@ class _Clock:
 
 @line_magic("time")
 def time_line(shell, line):
+    cell = shell._new_cell(line)
+    shell._compile(cell)
     with _Clock():
-        shown, value = shell.run_nested(line, 0)
+        shown, value = cell.run(names(ipython.instance), shell.loop)
     return value if shown else None
 
 
@@ -79,7 +81,7 @@ def timeit_line(shell, line, cell=None):
 
     options, code = _options(line, "nrtcpqo")
     setup, statement = ("pass", code) if cell is None else (code or "pass", cell)
-    timer = timeit.Timer(statement, setup, globals=shell.namespace)
+    timer = timeit.Timer(statement, setup, globals=names(ipython.instance))
     number = int(options.get("n", 0))
     repeat = int(options.get("r", 7))
     if not number:
@@ -119,7 +121,10 @@ def _options(line, letters):
 def prun(shell, line):
     import cProfile
 
-    cProfile.runctx(line, shell.namespace, shell.namespace, sort="cumulative")
+    if line.startswith("-"):
+        raise ipython.UsageError("%prun: options are not supported.")
+    namespace = names(ipython.instance)
+    cProfile.runctx(line, namespace, namespace, sort="cumulative")
 
 
 # Names and code.
@@ -137,18 +142,18 @@ def who_ls(shell, line):
 
 @line_magic()
 def who(shell, line):
-    names = who_ls(shell, line)
-    print("\t ".join(names) + "\t " if names else "Interactive namespace is empty.")
+    found = who_ls(shell, line)
+    print("\t ".join(found) + "\t " if found else "Interactive namespace is empty.")
 
 
 @line_magic()
 def whos(shell, line):
-    names = who_ls(shell, line)
-    if not names:
+    found = who_ls(shell, line)
+    if not found:
         print("Interactive namespace is empty.")
         return
     rows = []
-    for name in names:
+    for name in found:
         value = shell.namespace[name]
         text = " ".join(repr(value)[:60].split())
         rows.append((name, type(value).__name__, text))
@@ -206,7 +211,7 @@ def pinfo(shell, line):
     import inspect
 
     try:
-        value = eval(line, shell.namespace)
+        value = eval(line, names(ipython.instance))
     except Exception:
         print("Object `%s` not found." % line)
         return
@@ -261,15 +266,15 @@ def capture(shell, line, cell):
     from .capture import Capture
 
     words = line.split()
-    names = [word for word in words if not word.startswith("-")]
+    targets = [word for word in words if not word.startswith("-")]
     wanted = ["--no-" + kind not in words for kind in ("stdout", "stderr", "display")]
     with Capture(*wanted) as captured:
         shown, value = shell.run_nested(cell, shell.body_offset)
         if shown and value is not None:
             shell.show(value, True)
         shell.show_figures()
-    if names:
-        shell.namespace[names[0]] = captured
+    if targets:
+        shell.namespace[targets[0]] = captured
 
 
 def _as(kind):

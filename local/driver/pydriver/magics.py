@@ -19,6 +19,8 @@ called with the shell and the rest of the line, those of a cell also with the
 rest of the cell.
 """
 
+import sys
+
 from . import ipython
 
 LINE, CELL = {}, {}
@@ -57,7 +59,7 @@ def find(ip, name, kind):
 
 def run_line(ip, name, line):
     """Runs a line magic."""
-    line = expand(line, ip.user_ns) if name not in _VERBATIM else line
+    line = expand(line, names(ip)) if name not in _VERBATIM else line
     ip.shell.magic_name = name
     own = find(ip, name, "line")
     if own is not None:
@@ -76,7 +78,7 @@ def run_cell(ip, name, line, cell):
         return own(line, cell)
     function = CELL.get(name)
     if function is not None:
-        return function(ip.shell, expand(line, ip.user_ns), cell)
+        return function(ip.shell, expand(line, names(ip)), cell)
     raise _unknown("Cell magic `%%%%%s`", name, "line magic `%%%s`", name in LINE or find(ip, name, "line"))
 
 
@@ -89,6 +91,16 @@ def _unknown(kind, name, other, exists):
 
 # Magics whose line is Python, in which braces mean something else.
 _VERBATIM = {"time", "timeit", "pinfo", "pinfo2", "prun"}
+
+
+def names(ip):
+    """The names that the code which called the driver sees."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__package__") == __package__:
+        frame = frame.f_back
+    if frame is None or frame.f_locals is ip.user_ns:
+        return ip.user_ns
+    return {**ip.user_ns, **frame.f_locals}
 
 
 def expand(text, namespace):
