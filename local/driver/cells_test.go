@@ -435,6 +435,41 @@ func TestMagicsSeeTheNamesOfTheirCaller(t *testing.T) {
 	}
 }
 
+func TestRunOfAScript(t *testing.T) {
+	p := start(t)
+	p.ok("import os\nos.mkdir('scripts')\nopen('scripts/beside.py', 'w').write('value = 6')\nNone")
+	script := func(code, run string) []event {
+		p.run("%%writefile scripts/script.py\n" + code)
+		return p.run(run)
+	}
+	for _, test := range []struct{ code, run, want string }{
+		{"from beside import value as a", "%run scripts/script.py\na", "6"},
+		{"import sys\nb = 1\nsys.exit(0)", "%run scripts/script\nb", "1"},
+		{"import sys\nc = 2\nsys.exit()", "%run scripts/script.py\nc", "2"},
+		{"import sys\nd = 3\nsys.exit(4)", "%run -e scripts/script.py\nd", "3"},
+		{"e = base + 1", "base = 1\n%run -i scripts/script.py\ne, __name__, '__file__' in globals()", "(2, '__main__', False)"},
+		{"f = __name__, __file__, 'base' in globals()", "%run -n scripts/script.py\nf", "('script', 'scripts/script.py', False)"},
+		{"import pickle\nclass G: pass\ng = type(pickle.loads(pickle.dumps(G()))) is G", "%run scripts/script.py\ng", "True"},
+	} {
+		if got := results(script(test.code, test.run)); len(got) != 1 || got[0].Text != test.want {
+			t.Errorf("%s of %q: %+v, want %q", test.run, test.code, got, test.want)
+		}
+	}
+	for code, name := range map[string]string{"h = 7\n1/0": "ZeroDivisionError", "import sys\nh = 7\nsys.exit(2)": "SystemExit"} {
+		events := script(code, "%run scripts/script.py")
+		if last := events[len(events)-1]; last.Name != name {
+			t.Errorf("%q: %+v", code, events)
+		}
+		if got := p.value("h, sys.path.count(os.path.abspath('scripts')), __name__"); got != "(7, 0, '__main__')" {
+			t.Errorf("after %q: %s", code, got)
+		}
+		p.ok("del h")
+	}
+	if e := p.fails("%run -x scripts/script.py"); e.Name != "UsageError" {
+		t.Errorf("an unknown option: %+v", e)
+	}
+}
+
 func TestBash(t *testing.T) {
 	p := start(t)
 	bash := map[string]any{"language": "bash", "env_vars": map[string]string{"V": "v"}}

@@ -177,27 +177,40 @@ def xdel(shell, line):
 
 @line_magic("run")
 def run(shell, line):
-    import runpy
+    import types
 
-    words = [word for word in split(line) if word != "-i"]
-    if not words:
-        raise ipython.UsageError("you must provide at least a filename.")
+    words, options = split(line), set()
+    while words and words[0] in ("-i", "-n", "-e"):
+        options.add(words.pop(0))
+    if not words or words[0].startswith("-"):
+        raise ipython.UsageError("%run takes -i, -n and -e, and then must have a filename.")
     path = os.path.expanduser(words[0])
     if not os.path.exists(path) and os.path.exists(path + ".py"):
         path += ".py"
     if not os.path.exists(path):
         raise FileNotFoundError(2, "File `%r` not found." % path)
-    saved, sys.argv = sys.argv, [path, *words[1:]]
-    main = sys.modules["__main__"]
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec", 0, True)
+    module = shell.module if "-i" in options else types.ModuleType("__main__")
+    name = os.path.splitext(os.path.basename(path))[0] if "-n" in options else "__main__"
+    main, argv, directory = sys.modules["__main__"], sys.argv, os.path.dirname(os.path.abspath(path))
+    module.__name__, module.__file__ = name, path
+    sys.modules["__main__"], sys.argv = module, [path, *words[1:]]
+    sys.path.insert(0, directory)
     try:
-        shell.namespace.update(
-            (name, value)
-            for name, value in runpy.run_path(path, run_name="__main__").items()
-            if not name.startswith("__")
-        )
+        exec(code, module.__dict__)
+    except SystemExit as error:
+        if error.code and "-e" not in options:
+            raise
     finally:
-        sys.argv = saved
-        sys.modules["__main__"] = main
+        sys.modules["__main__"], sys.argv = main, argv
+        if directory in sys.path:
+            sys.path.remove(directory)
+        if module is shell.module:
+            module.__name__ = "__main__"
+            vars(module).pop("__file__", None)
+        else:
+            shell.namespace.update((k, v) for k, v in vars(module).items() if not k.startswith("__"))
 
 
 @line_magic("history", "hist")
