@@ -146,6 +146,12 @@ func TestOutputOfACell(t *testing.T) {
 		{"%cd ~", p.home + "\n", ""},
 		{"%%bash\nx=5\necho $x\necho err >&2", "5\n", "err\n"},
 		{"%%sh\necho sh", "sh\n", ""},
+		{"%%bash -s a 'b c'\necho $2 $1", "b c a\n", ""},
+		{"%%bash --out got\necho in; echo err >&2", "", "err\n"},
+		{"print([got])", "['in\\n']\n", ""},
+		{"%%script --err=got --no-raise-error bash -s x\necho $1; echo err >&2; exit 1", "x\n", ""},
+		{"print([got])", "['err\\n']\n", ""},
+		{"%%python - arg\nimport sys; print(sys.argv)", "['-', 'arg']\n", ""},
 		{"%%writefile f.txt\nline", "Writing f.txt\n", ""},
 		{"%%writefile -a f.txt\nmore", "Appending to f.txt\n", ""},
 		{"!cat f.txt", "line\nmore\n", ""},
@@ -467,6 +473,22 @@ func TestRunOfAScript(t *testing.T) {
 	}
 	if e := p.fails("%run -x scripts/script.py"); e.Name != "UsageError" {
 		t.Errorf("an unknown option: %+v", e)
+	}
+}
+
+func TestMagicsRefuseWhatTheyDoNotDo(t *testing.T) {
+	p := start(t)
+	for code, name := range map[string]string{
+		"%conda list":              "ValueError",
+		"%prun -q 1":               "UsageError",
+		"%%bash --bg\necho":        "UsageError",
+		"%%bash --out\necho":       "UsageError",
+		"%%script\necho":           "UsageError",
+		"%%bash --out got\nexit 3": "CalledProcessError",
+	} {
+		if e := p.fails(code); e.Name != name {
+			t.Errorf("%s: %+v", code, e)
+		}
 	}
 }
 

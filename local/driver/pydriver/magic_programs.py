@@ -31,11 +31,19 @@ def system_cell(shell, line, cell):
     return command.output(cell)
 
 
-@line_magic("pip", "conda", "mamba", "uv")
+@line_magic("pip", "uv")
 def pip(shell, line):
-    status = command.run([sys.executable, "-m", "pip", *split(line)])
+    status = command.run([sys.executable, "-m", shell.magic_name, *split(line)])
     if status == 0 and line.startswith("install"):
         print("Note: you may need to restart the kernel to use updated packages.")
+
+
+@line_magic("conda", "mamba")
+def conda(shell, line):
+    if not os.path.isdir(os.path.join(sys.prefix, "conda-meta")):
+        problem = "The python kernel does not appear to be a conda environment."
+        raise ValueError(problem + "  Please use ``%pip install`` instead.")
+    command.run([shell.magic_name, *split(line)])
 
 
 def _alias(program):
@@ -117,25 +125,49 @@ def writefile(shell, line, cell):
         file.write(cell)
 
 
-@cell_magic("bash", "sh", "script")
+@cell_magic("bash", "sh")
+def shell_script(shell, line, cell):
+    _script(shell, [command.shell_path()], line, cell)
+
+
+@cell_magic("script")
 def script(shell, line, cell):
-    words = split(line)
-    program = [word for word in words if not word.startswith("-")]
-    quiet = "--no-raise-error" in words
-    if shell.magic_name != "script" or not program:
-        program = [command.shell_path()]
-    try:
-        command.script(program, cell)
-    except command.subprocess.CalledProcessError:
-        if not quiet:
-            raise
+    _script(shell, [], line, cell)
 
 
 @cell_magic("python", "python3", "pypy")
 def python(shell, line, cell):
-    command.script([sys.executable, "-"], cell)
+    _script(shell, [sys.executable], line, cell)
 
 
 @cell_magic("perl", "ruby")
 def other(shell, line, cell):
-    command.script([shell.magic_name], cell)
+    _script(shell, [shell.magic_name], line, cell)
+
+
+def _script(shell, program, line, cell):
+    """Gives a cell to a program, whose arguments are what the magic does not take."""
+    from .capture import Capture
+
+    names, checked, words = {}, True, iter(split(line))
+    for word in words:
+        option, equal, value = word.partition("=")
+        if option in ("--out", "--err"):
+            names["std" + option[2:]] = value if equal else next(words, "")
+        elif word == "--no-raise-error":
+            checked = False
+        elif option in ("--bg", "--proc"):
+            raise ipython.UsageError("%%%%%s: %s is not supported." % (shell.magic_name, option))
+        else:
+            program = [*program, word]
+    if not program or not all(names.values()):
+        raise ipython.UsageError("%%%%%s: expected one argument" % shell.magic_name)
+    try:
+        with Capture("stdout" in names, "stderr" in names, False) as captured:
+            command.script(program, cell)
+    except command.subprocess.CalledProcessError:
+        if checked:
+            raise
+    finally:
+        for stream, name in names.items():
+            shell.namespace[name] = getattr(captured, stream)
