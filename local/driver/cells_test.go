@@ -309,6 +309,10 @@ func TestEveryExpressionCanBeShown(t *testing.T) {
 	}
 	p.ok("InteractiveShell.ast_node_interactivity = 'none'")
 	p.ok("5")
+	p.ok("%config InteractiveShell.ast_node_interactivity = \"all\"")
+	if got := results(p.run("1\n2")); len(got) != 2 {
+		t.Errorf("with the magic: %+v", got)
+	}
 	p.ok("InteractiveShell.ast_node_interactivity = 'last_expr_or_assign'")
 	for _, test := range [][2]string{{"y = 1\nx = 2", "2"}, {"x += 1", "3"}, {"x: int = 4", "4"}, {"x", "4"}} {
 		if got := p.value(test[0]); got != test[1] {
@@ -476,15 +480,58 @@ func TestRunOfAScript(t *testing.T) {
 	}
 }
 
+func TestPrecisionOfFloats(t *testing.T) {
+	p := start(t)
+	for _, test := range [][2]string{
+		{"%precision 3", "%.3f"},
+		{"3.14159", "3.142"},
+		{"[2.0, {'a': 1.5}]", "[2.000, {'a': 1.500}]"},
+		{"%precision", "%r"},
+		{"3.14159, 1", "(3.14159, 1)"},
+	} {
+		if got := p.value(test[0]); got != test[1] {
+			t.Errorf("%s: %q, want %q", test[0], got, test[1])
+		}
+	}
+}
+
+func TestAutoreload(t *testing.T) {
+	p := start(t)
+	p.run("%%writefile reloaded.py\nclass A: value = 1\ndef f(): return 1")
+	p.ok("%load_ext autoreload\n%autoreload 2\nimport reloaded\nfrom reloaded import A, f as g")
+	p.run("%%writefile reloaded.py\nclass A: value = 2\ndef f(): return 2")
+	if got := p.value("reloaded.f(), A.value, g()"); got != "(2, 2, 2)" {
+		t.Errorf("changed: %s", got)
+	}
+	p.run("%%writefile reloaded.py\n1/0")
+	events := p.run("g()")
+	if got := output(events, "stderr"); got != "[autoreload of reloaded failed: ZeroDivisionError: division by zero]\n" {
+		t.Errorf("broken: %+v", events)
+	}
+	if got := results(events); len(got) != 1 || got[0].Text != "2" {
+		t.Errorf("after that: %+v", events)
+	}
+	p.ok("%autoreload 0")
+	p.run("%%writefile reloaded.py\ndef f(): return 3")
+	if got := p.value("reloaded.f()"); got != "2" {
+		t.Errorf("turned off: %s", got)
+	}
+}
+
 func TestMagicsRefuseWhatTheyDoNotDo(t *testing.T) {
 	p := start(t)
 	for code, name := range map[string]string{
-		"%conda list":              "ValueError",
-		"%prun -q 1":               "UsageError",
-		"%%bash --bg\necho":        "UsageError",
-		"%%bash --out\necho":       "UsageError",
-		"%%script\necho":           "UsageError",
-		"%%bash --out got\nexit 3": "CalledProcessError",
+		"%conda list":   "ValueError",
+		"%autoreload 1": "UsageError",
+		"%config InteractiveShell.cache_size = 1": "UsageError",
+		"%precision many":                         "UsageError",
+		"%pylab inline":                           "UsageError",
+		"%load_ext":                               "UsageError",
+		"%prun -q 1":                              "UsageError",
+		"%%bash --bg\necho":                       "UsageError",
+		"%%bash --out\necho":                      "UsageError",
+		"%%script\necho":                          "UsageError",
+		"%%bash --out got\nexit 3":                "CalledProcessError",
 	} {
 		if e := p.fails(code); e.Name != name {
 			t.Errorf("%s: %+v", code, e)

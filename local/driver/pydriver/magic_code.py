@@ -24,7 +24,7 @@ from .magics import CELL, LINE, cell_magic, line_magic, names, split
 # Time.
 
 
-def _duration(seconds):
+def _duration(seconds, digits=3):
     if seconds >= 60:
         parts = []
         for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
@@ -34,7 +34,7 @@ def _duration(seconds):
         return " ".join(parts)
     for unit, scale in (("s", 1), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9)):
         if seconds * scale >= 1 or unit == "ns":
-            return "%.3g %s" % (seconds * scale, unit)
+            return "%.*g %s" % (digits, seconds * scale, unit)
 
 
 class _Clock:
@@ -84,6 +84,7 @@ def timeit_line(shell, line, cell=None):
     timer = timeit.Timer(statement, setup, globals=names(ipython.instance))
     number = int(options.get("n", 0))
     repeat = int(options.get("r", 7))
+    digits = int(options.get("p", 3))
     if not number:
         for exponent in range(10):
             number = 10**exponent
@@ -94,7 +95,7 @@ def timeit_line(shell, line, cell=None):
     spread = (sum((run - mean) ** 2 for run in runs) / len(runs)) ** 0.5
     if "q" not in options:
         plural = ["s" * (count != 1) for count in (repeat, number)]
-        figures = (_duration(mean), _duration(spread), repeat, plural[0], format(number, ","), plural[1])
+        figures = (_duration(mean, digits), _duration(spread, digits), repeat, plural[0], format(number, ","), plural[1])
         print("%s ± %s per loop (mean ± std. dev. of %d run%s, %s loop%s each)" % figures)
     return runs if "o" in options else None
 
@@ -250,25 +251,6 @@ def tb(shell, line):
 def lsmagic(shell, line):
     print("Available line magics:\n%s\n" % "  ".join("%" + name for name in sorted(LINE)))
     print("Available cell magics:\n%s" % "  ".join("%%" + name for name in sorted(CELL)))
-
-
-@line_magic("load_ext", "reload_ext")
-def load_ext(shell, line):
-    import importlib
-
-    if line in ("autoreload", "line_profiler", "memory_profiler"):
-        return
-    module = importlib.import_module(line)
-    module.load_ipython_extension(ipython.instance)
-
-
-def _accept(shell, line):
-    """A magic that has nothing to change here."""
-
-
-for _name in ("matplotlib", "pylab", "config", "autoreload", "gui", "colors", "xmode", "automagic",
-              "precision", "autosave", "unload_ext", "doctest_mode", "pdb", "logstop"):
-    LINE[_name] = _accept
 
 
 # Output.

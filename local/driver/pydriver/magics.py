@@ -14,7 +14,7 @@
 
 """The magics: %name for a line, %%name for a cell.
 
-The functions are in magic_code.py and magic_programs.py. Those of a line are
+The functions are in magic_code.py, magic_programs.py and magic_settings.py. Those of a line are
 called with the shell and the rest of the line, those of a cell also with the
 rest of the cell.
 """
@@ -121,4 +121,4 @@ def expand(text, namespace):
     return re.sub(r"\$\$|\{\{|\}\}|\{([^{}]+)\}|\$([A-Za-z_]\w*)", replace, text)
 
 
-from . import magic_code, magic_programs  # noqa: E402, F401  (they fill the tables)
+from . import magic_code, magic_programs, magic_settings  # noqa: E402, F401  (they fill the tables)
