@@ -458,20 +458,24 @@ func TestRunOfAScript(t *testing.T) {
 		{"import sys\nc = 2\nsys.exit()", "%run scripts/script.py\nc", "2"},
 		{"import sys\nd = 3\nsys.exit(4)", "%run -e scripts/script.py\nd", "3"},
 		{"e = base + 1", "base = 1\n%run -i scripts/script.py\ne, __name__, '__file__' in globals()", "(2, '__main__', False)"},
-		{"f = __name__, __file__, 'base' in globals()", "%run -n scripts/script.py\nf", "('script', 'scripts/script.py', False)"},
+		{"f = __name__, __file__, 'base' in globals()", "%run -n scripts/script.py\nf", "('script', '" + p.home + "/scripts/script.py', False)"},
 		{"import pickle\nclass G: pass\ng = type(pickle.loads(pickle.dumps(G()))) is G", "%run scripts/script.py\ng", "True"},
 	} {
 		if got := results(script(test.code, test.run)); len(got) != 1 || got[0].Text != test.want {
 			t.Errorf("%s of %q: %+v, want %q", test.run, test.code, got, test.want)
 		}
 	}
-	for code, name := range map[string]string{"h = 7\n1/0": "ZeroDivisionError", "import sys\nh = 7\nsys.exit(2)": "SystemExit"} {
-		events := script(code, "%run scripts/script.py")
-		if last := events[len(events)-1]; last.Name != name {
-			t.Errorf("%q: %+v", code, events)
+	for _, test := range [][3]string{
+		{"h = 7\n1/0", "ZeroDivisionError", "2 1/0\n"},
+		{"h = 7\n[][0]", "IndexError", "2 [][0]\n"},
+		{"import sys\nh = 7\nsys.exit(2)", "SystemExit", "SystemExit: 2"},
+	} {
+		events := script(test[0], "%run scripts/script.py")
+		if last := events[len(events)-1]; last.Name != test[1] || !strings.Contains(last.Traceback, test[2]) {
+			t.Errorf("%q: %+v", test[0], events)
 		}
 		if got := p.value("h, sys.path.count(os.path.abspath('scripts')), __name__"); got != "(7, 0, '__main__')" {
-			t.Errorf("after %q: %s", code, got)
+			t.Errorf("after %q: %s", test[0], got)
 		}
 		p.ok("del h")
 	}

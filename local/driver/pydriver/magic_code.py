@@ -14,6 +14,7 @@
 
 """Magics that run, time, show and capture code."""
 
+import linecache
 import os
 import sys
 import time
@@ -190,11 +191,13 @@ def run(shell, line):
         path += ".py"
     if not os.path.exists(path):
         raise FileNotFoundError(2, "File `%r` not found." % path)
+    path = os.path.abspath(path)
+    linecache.checkcache(path)
     with open(path, "rb") as file:
         code = compile(file.read(), path, "exec", 0, True)
     module = shell.module if "-i" in options else types.ModuleType("__main__")
     name = os.path.splitext(os.path.basename(path))[0] if "-n" in options else "__main__"
-    main, argv, directory = sys.modules["__main__"], sys.argv, os.path.dirname(os.path.abspath(path))
+    main, argv, directory = sys.modules["__main__"], sys.argv, os.path.dirname(path)
     module.__name__, module.__file__ = name, path
     sys.modules["__main__"], sys.argv = module, [path, *words[1:]]
     sys.path.insert(0, directory)

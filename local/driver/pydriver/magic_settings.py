@@ -14,6 +14,7 @@
 
 """Magics that change how later cells are run and shown."""
 
+import linecache
 import os
 import sys
 
@@ -134,6 +135,7 @@ def _renew(module):
     except (OSError, NotImplementedError):
         pass
     old, space = dict(vars(module)), ipython.instance.user_ns
+    linecache.checkcache(module.__file__)
     importlib.reload(module)
     own = {id(value): n for n, value in old.items() if getattr(value, "__module__", None) == module.__name__}
     for name, value in list(space.items()):

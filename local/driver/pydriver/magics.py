@@ -14,9 +14,9 @@
 
 """The magics: %name for a line, %%name for a cell.
 
-The functions are in magic_code.py, magic_programs.py and magic_settings.py. Those of a line are
-called with the shell and the rest of the line, those of a cell also with the
-rest of the cell.
+The functions are in magic_code.py, magic_programs.py and magic_settings.py.
+Those of a line are called with the shell and the rest of the line, those of a
+cell also with the rest of the cell.
 """
 
 import sys
