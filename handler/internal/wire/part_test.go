@@ -152,7 +152,9 @@ func TestAnswerOfTooManyPartsIsDamaged(t *testing.T) {
 		usual    = 4000
 	)
 	deltas := func(list ...string) []string { return list }
-	each := func(n int, format string) []string { return strings.Split(strings.TrimSuffix(numbered(n, format), "|"), "|,") }
+	each := func(n int, format string) []string {
+		return strings.Split(strings.TrimSuffix(numbered(n, format), "|"), "|,")
+	}
 	var grown []string // each event tells all that came before
 	for i := range usual / 40 {
 		grown = append(grown, `"x":[`+numbered(5*i+1, `{"type":"url_citation","url":"https://example.com/%d"}`)+`]`)
