@@ -92,7 +92,7 @@ func (p *Pool) find(ctx context.Context, e *entry, limits Limits, tried string) 
 	}
 	if err != nil {
 		p.logger.Warn("listing sandboxes failed, a session may start anew", zap.Error(err))
-		return nil, nil //nolint:nilnil,nilerr // as if there were none
+		return nil, nil //nolint:nilnil // as if there were none
 	}
 	for _, info := range infos {
 		if info.ID == tried || p.isEnding(info.ID) {
