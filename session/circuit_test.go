@@ -28,12 +28,12 @@ import (
 
 // failing has every creation answered with a status until it is 0.
 func failing(f *fakeE2B, status *int) {
-	f.fault = func(op, _ string) *fault {
+	f.inject(func(op, _ string) *fault {
 		if op == "create" && *status != 0 {
 			return &fault{status: *status}
 		}
 		return nil
-	}
+	})
 }
 
 // heard gathers what the pool's observer is told.
