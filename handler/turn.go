@@ -112,10 +112,10 @@ func (t *turn) result(c *capture, err error) result {
 	switch {
 	case c.form == foreign && errors.Is(err, errAborted):
 		panic(http.ErrAbortHandler) // a part of it has gone out
-	case c.form == foreign && x.r.Context().Err() == nil:
-		x.report.outcome = outcomeUpstreamError
-		return result{ended: true, err: err}
-	case c.form == foreign: // of a client that has gone reverse_proxy says 499
+	case c.form == foreign:
+		if x.r.Context().Err() == nil { // of a client that has gone reverse_proxy says 499
+			x.report.outcome = outcomeUpstreamError
+		}
 		return result{ended: true, err: err}
 	case x.r.Context().Err() != nil:
 		return result{ended: true}

@@ -17,7 +17,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -117,14 +116,12 @@ func (p *Pool) reach(ctx context.Context, id string, timeout time.Duration) (*e2
 	for {
 		at := time.Now()
 		sb, err := p.connectOnce(ctx, id, timeout)
-		var failure *e2b.Error
 		switch kind := e2b.KindOf(err); {
 		case kind == e2b.Unavailable && !failed:
 			failed = true
 			continue
-		case kind == e2b.RateLimited && errors.As(err, &failure):
-			next := max(jitter(wait), failure.RetryAfter)
-			wait = min(2*wait, maxRateWait)
+		case kind == e2b.RateLimited:
+			next := rateBackoff(err, &wait)
 			if deadline, _ := ctx.Deadline(); time.Until(deadline) > next && sleep(ctx, next) == nil {
 				continue
 			}

@@ -232,14 +232,11 @@ func (p *Pool) mayCreate(wanted context.Context, f *flight) error {
 func (p *Pool) failed(f *flight, err error, wait *time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var failure *e2b.Error
 	kind := e2b.KindOf(err)
 	switch {
-	case errors.As(err, &failure) && kind == e2b.RateLimited:
+	case kind == e2b.RateLimited:
 		f.owner.creates-- // nothing was made
-		next := max(jitter(*wait), failure.RetryAfter)
-		*wait = min(2**wait, maxRateWait)
-		return next
+		return rateBackoff(err, wait)
 	case kind == e2b.Unavailable && f.owner.creates < maxCreates:
 		return jitter(failureWait)
 	case kind == e2b.Unavailable:
@@ -249,6 +246,18 @@ func (p *Pool) failed(f *flight, err error, wait *time.Duration) time.Duration {
 	}
 	f.owner.failure = err
 	return 0
+}
+
+// rateBackoff is how long to wait after a refusal for the provider's rate. wait
+// grows for the next one.
+func rateBackoff(err error, wait *time.Duration) time.Duration {
+	next := jitter(*wait)
+	*wait = min(2**wait, maxRateWait)
+	var failure *e2b.Error
+	if errors.As(err, &failure) {
+		next = max(next, failure.RetryAfter)
+	}
+	return next
 }
 
 // jitter returns between a half and the whole of d, so that those who were
