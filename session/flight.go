@@ -253,8 +253,7 @@ func (p *Pool) failed(f *flight, err error, wait *time.Duration) time.Duration {
 func rateBackoff(err error, wait *time.Duration) time.Duration {
 	next := jitter(*wait)
 	*wait = min(2**wait, maxRateWait)
-	var failure *e2b.Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*e2b.Error](err); ok {
 		next = max(next, failure.RetryAfter)
 	}
 	return next
