@@ -16,6 +16,7 @@ package e2b
 
 import (
 	"compress/gzip"
+	"errors"
 	"io"
 	"sync"
 )
@@ -23,10 +24,17 @@ import (
 // answerBody is a decoded body. It may be closed more than once and, to end a
 // Read that blocks, at the same time as it is read.
 type answerBody struct {
-	io.Reader
-	body io.Closer
-	once sync.Once
-	err  error
+	reader io.Reader
+	whole  bool // its end has been read
+	body   io.Closer
+	once   sync.Once
+	err    error
+}
+
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.reader.Read(p)
+	b.whole = b.whole || errors.Is(err, io.EOF)
+	return n, err
 }
 
 // Close closes the connection's side of the body.

@@ -104,7 +104,7 @@ func (c *Client) Connect(ctx context.Context, id string, timeout time.Duration) 
 
 // reconnect connects to a sandbox and stores what the answer says in it.
 func (c *Client) reconnect(ctx context.Context, op string, sb *Sandbox, timeout time.Duration) error {
-	if !validSandboxID.MatchString(sb.ID) {
+	if !validSandboxID(sb.ID) {
 		return &Error{Op: op, Kind: BadAnswer, Err: errArgument}
 	}
 	a, err := c.versioned(ctx, &c.connect, controlCall{
@@ -130,7 +130,7 @@ func (c *Client) reconnect(ctx context.Context, op string, sb *Sandbox, timeout 
 // is no more is Gone; any other error leaves the sandbox as it was.
 func (c *Client) Extend(ctx context.Context, sb *Sandbox, timeout time.Duration) error {
 	const op = "extend"
-	if !validSandboxID.MatchString(sb.ID) {
+	if !validSandboxID(sb.ID) {
 		return &Error{Op: op, Kind: BadAnswer, Err: errArgument}
 	}
 	if c.timeout.Load() == unsupported {
@@ -168,7 +168,7 @@ func (c *Client) Pause(ctx context.Context, id string) error {
 
 // end makes a call without an answer; the status done is as good as success.
 func (c *Client) end(ctx context.Context, call controlCall, id string, done int) error {
-	if !validSandboxID.MatchString(id) {
+	if !validSandboxID(id) {
 		return &Error{Op: call.op, Kind: BadAnswer, Err: errArgument}
 	}
 	if a, err := c.control(ctx, call, v1); err != nil && a.status != done {

@@ -37,7 +37,7 @@ type dataCall struct {
 // that must be closed.
 func (c *Client) data(ctx context.Context, sb *Sandbox, call dataCall) (*http.Response, *Error) {
 	a := sb.access.Load()
-	if a == nil || !validSandboxID.MatchString(sb.ID) {
+	if a == nil || !validSandboxID(sb.ID) {
 		return nil, &Error{Op: call.op, Kind: BadAnswer, Err: errArgument}
 	}
 	var payload []byte

@@ -108,7 +108,12 @@ func abandoned(ctx, run context.Context, failed *Error) error {
 }
 
 // drain reads to the end of a body, so that its connection can be used again.
+// When the end came with the last line there is nothing to wait for, and no timer
+// to start: that would wake a thread.
 func drain(body io.Reader, cancel context.CancelCauseFunc) {
+	if b, ok := body.(*answerBody); ok && b.whole {
+		return
+	}
 	late := time.AfterFunc(drainTime, func() { cancel(nil) })
 	defer late.Stop()
 	// Whatever comes after the last line, and however it ends, is of no interest.

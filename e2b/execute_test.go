@@ -176,6 +176,38 @@ func TestTheEndOfTheBodyIsWaitedForAWhile(t *testing.T) {
 	})
 }
 
+// together is a body whose only read has the end too.
+type together struct {
+	text string
+	more int // reads after that one
+}
+
+func (b *together) Read(p []byte) (int, error) {
+	if b.text == "" {
+		b.more++
+		return 0, io.EOF
+	}
+	n := copy(p, b.text)
+	b.text = ""
+	return n, io.EOF
+}
+
+func (b *together) Close() error { return nil }
+
+func TestAnEndThatCameWithTheLastLineIsNotWaitedFor(t *testing.T) {
+	body := &together{text: startLine + outLine + endLine}
+	c := newTestClient(t, roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: body, Header: http.Header{}, Request: r}, nil
+	}), nil)
+	types, err := execute(t.Context(), c, Execution{Code: "1"})
+	if err != nil || !slices.Equal(types, []EventType{NumberOfExecutions, Stdout, EndOfExecution}) {
+		t.Errorf("events %v, error %v", types, err)
+	}
+	if body.more != 0 {
+		t.Errorf("read %d times behind the end", body.more)
+	}
+}
+
 func TestABodyWithoutEndIsInterrupted(t *testing.T) {
 	for _, body := range []string{"", keepaliveLine, startLine, startLine + outLine, outLine, "<html>"} {
 		s := &fakeServer{replies: map[string][]reply{"POST /execute": {{status: 200, body: body}}}}

@@ -93,7 +93,7 @@ func (l listed) info() (Info, bool) {
 	if info.State == "" { // version 1 lists running ones and does not say so
 		info.State = StateRunning
 	}
-	return info, validSandboxID.MatchString(info.ID) && (info.State == StateRunning || info.State == StatePaused)
+	return info, validSandboxID(info.ID) && (info.State == StateRunning || info.State == StatePaused)
 }
 
 func parseTime(s string) time.Time {

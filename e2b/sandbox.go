@@ -61,10 +61,22 @@ const (
 )
 
 var (
-	validSandboxID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 	validContextID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$`)
 	anySandboxID   = regexp.MustCompile(`"sandboxID"\s*:\s*"([A-Za-z0-9_-]{1,128})"`)
 )
+
+// validSandboxID says whether an id can stand in a host name, a path and a header:
+// 1 to 128 letters, digits, _ and -. It is asked before each call.
+func validSandboxID(id string) bool {
+	for _, c := range []byte(id) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return id != "" && len(id) <= 128
+}
 
 // sandboxAnswer is the body of a creation or connection.
 type sandboxAnswer struct {
@@ -83,7 +95,7 @@ func parseSandbox(body []byte) (a sandboxAnswer, id string, err error) {
 		}
 		return a, id, errNotJSON
 	}
-	if !validSandboxID.MatchString(a.SandboxID) {
+	if !validSandboxID(a.SandboxID) {
 		return a, "", errBadID
 	}
 	switch {

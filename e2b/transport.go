@@ -72,7 +72,7 @@ func (c *Client) send(r *http.Request, limit int64) (resp *http.Response, sent b
 		_ = resp.Body.Close() // the answer is refused whatever closing says
 		return nil, true, err
 	}
-	resp.Body = &answerBody{Reader: reader, body: resp.Body}
+	resp.Body = &answerBody{reader: reader, body: resp.Body}
 	return resp, true, nil
 }
 
