@@ -196,6 +196,18 @@ func TestEnvironmentVariablesHoldForTheirRun(t *testing.T) {
 	c.want(b, "[os.environ.get(k) for k in ('EVERY', 'BOTH', 'ONCE')]", "['always', 'sandbox', None]")
 }
 
+func TestEnvironmentVariablesOfTheSandboxAreTheCodesToChange(t *testing.T) {
+	c := newClient(t, newServer(t, Config{}))
+	b := c.create(map[string]any{"envVars": map[string]string{"CHANGED": "first", "DELETED": "first"}})
+	c.want(b, "import os; os.environ['CHANGED'] += ', second'; del os.environ['DELETED']", "")
+	c.want(b, "[os.environ.get(k) for k in ('CHANGED', 'DELETED')]", "['first, second', None]")
+	o := c.runWith(t.Context(), b, map[string]any{"code": "os.environ['CHANGED']", "env_vars": map[string]string{"CHANGED": "run"}})
+	if o.Result != "run" {
+		t.Errorf("with a variable of the run: %v", o)
+	}
+	c.want(b, "os.environ['CHANGED']", "first, second")
+}
+
 func TestOneRunAtATimeInAContext(t *testing.T) {
 	c := newClient(t, newServer(t, Config{}))
 	b := c.create(nil)

@@ -48,7 +48,9 @@ type command struct {
 	Language string            `json:"language,omitempty"`
 	Cwd      string            `json:"cwd,omitempty"`
 	Code     *string           `json:"code,omitempty"`
-	EnvVars  map[string]string `json:"env_vars,omitempty"`
+	EnvVars  map[string]string `json:"env_vars,omitempty"` // of the run
+
+	SandboxEnvVars map[string]string `json:"sandbox_env_vars,omitempty"` // of all of them, until code changes them
 }
 
 // reply is what the driver says that is no event of a run.

@@ -19,7 +19,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -258,15 +257,12 @@ func (sb *sandbox) restartKernel(k *kernel) (bool, error) {
 	}
 }
 
-// executeCommand is the driver's command for code in a context. The variables of
-// the sandbox hold where the run's own do not say otherwise.
+// executeCommand is the driver's command for code in a context.
 func (sb *sandbox) executeCommand(k *kernel, code string, env map[string]string) command {
-	all := maps.Clone(sb.claimed().env)
-	if all == nil {
-		all = map[string]string{}
+	return command{
+		Op: "execute", Context: k.id, Run: newID(), Code: &code, Language: k.language,
+		EnvVars: env, SandboxEnvVars: sb.claimed().env,
 	}
-	maps.Copy(all, env)
-	return command{Op: "execute", Context: k.id, Run: newID(), Code: &code, Language: k.language, EnvVars: all}
 }
 
 // newID returns a name that nobody can guess: E2B's clients allow letters, digits,

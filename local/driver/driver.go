@@ -37,9 +37,10 @@
 //
 //	{"op":"create","context":"C","language":"python"|"bash","cwd":"/home/user"}
 //	  -> {"type":"created","context":"C"} | {"type":"refused","context":"C","message":"..."}
-//	{"op":"execute","context":"C","run":"R","code":"...","language":"python"|"bash","env_vars":{"A":"b"}}
+//	{"op":"execute","context":"C","run":"R","code":"...","language":"python"|"bash","env_vars":{"A":"b"},"sandbox_env_vars":{"C":"d"}}
 //	  -> events with "context", "run" and "type" in front and in this order: number_of_executions,
-//	     stdout, stderr, result and error as in the E2B protocol, and last exactly one end_of_execution
+//	     stdout, stderr, result and error as in the E2B protocol, and last exactly one end_of_execution;
+//	     env_vars hold for this run, sandbox_env_vars are set when the interpreter first hears of them
 //	{"op":"interrupt","context":"C","run":"R"}  KeyboardInterrupt; the state is kept
 //	{"op":"kill","context":"C"}      ends the kernel; a run in progress ends with the error
 //	                                 ContextRestarting, and a new kernel serves the context

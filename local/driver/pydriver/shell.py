@@ -48,6 +48,7 @@ class Shell:
         self._interrupts = interrupts
         self._reserve = _Reserve()
         self._flags = 0
+        self._adopted = set()
         self._set_up_namespace()
 
     def _set_up_namespace(self):
@@ -133,6 +134,7 @@ class Shell:
 
     def _run(self, source, command, environment):
         self._interrupts.begin()
+        self._adopt(command["sandbox_env_vars"])
         environment.set(command["env_vars"])
         if command["language"] == "bash":
             from . import bash
@@ -146,6 +148,13 @@ class Shell:
         if shown and value is not None:
             self.show(value, True)
         ipython.instance.events.trigger("post_execute")
+
+    def _adopt(self, variables):
+        """Sets the variables of the sandbox, once: from then on they are the code's."""
+        for name, value in variables.items():
+            if name not in self._adopted:
+                os.environ[name] = value
+                self._adopted.add(name)
 
     def _show_expression(self, value):
         if value is not None:

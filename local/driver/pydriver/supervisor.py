@@ -310,6 +310,7 @@ class Supervisor:
                 "code": command.get("code") or "",
                 "language": command.get("language") or context.language,
                 "env_vars": command.get("env_vars") or {},
+                "sandbox_env_vars": command.get("sandbox_env_vars") or {},
             }
         )
 
