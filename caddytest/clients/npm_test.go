@@ -17,22 +17,14 @@ package clients
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 )
-
-// nodeTest is one line of npm/reporter.js.
-type nodeTest struct {
-	Name, Error            string
-	Passed, Skipped, Suite bool
-	Output                 string
-}
 
 // TestJavaScript runs the clients in npm, each test of theirs as one of ours.
 func TestJavaScript(t *testing.T) {
@@ -96,39 +88,9 @@ func nodePlatform() string {
 }
 
 func runFile(t *testing.T, node, file string) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), node, "--test", "--test-reporter=./reporter.js", file)
 	cmd.Dir = "npm"
-	cmd.Env = append(os.Environ(),
-		"BASE_URL="+gateways.open, "LOCKED_URL="+gateways.locked, "LOCKED_KEY="+upstreamKey,
-		fmt.Sprintf("SILENT_SECONDS=%d", int(silence.Seconds())),
-		"LANGSMITH_TRACING=false", "AI_SDK_LOG_WARNINGS=false")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, runErr := cmd.Output()
-
-	tests, failed := 0, 0
-	for line := range bytes.Lines(out) {
-		var result nodeTest
-		if err := json.Unmarshal(line, &result); err != nil {
-			t.Errorf("%s: %v", line, err)
-			continue
-		}
-		if result.Name == "" {
-			t.Log(result.Output)
-			continue
-		}
-		if result.Suite {
-			continue // its tests say why
-		}
-		tests++
-		t.Run(result.Name, func(t *testing.T) {
-			if !result.Passed || result.Skipped {
-				failed++
-				t.Errorf("passed %v, skipped %v: %s", result.Passed, result.Skipped, result.Error)
-			}
-		})
-	}
-	if tests == 0 || runErr != nil && failed == 0 {
-		t.Errorf("%s: %d tests, %v\n%s", cmd, tests, runErr, stderr.Bytes())
-	}
+	cmd.Env = slices.Concat(os.Environ(), gatewayEnv(), []string{"LANGSMITH_TRACING=false", "AI_SDK_LOG_WARNINGS=false"})
+	runReported(t, cmd)
 }
