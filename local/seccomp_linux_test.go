@@ -49,6 +49,40 @@ func verdict(t *testing.T, vm *bpf.VM, c call) uint32 {
 	return uint32(n)
 }
 
+// TestFilterKnowsTheCallsOfEachArchitecture has all names that are not those of a
+// call: a call that has another name elsewhere would be refused there, and
+// nothing starts without fstatat.
+func TestFilterKnowsTheCallsOfEachArchitecture(t *testing.T) {
+	for _, tt := range []struct {
+		info    *arch.Info
+		unknown []string
+	}{
+		{arch.X86_64, []string{"fstatat"}},
+		{arch.AARCH64, []string{
+			// arm64 came after what replaces these.
+			"access", "alarm", "arch_prctl", "chmod", "chown", "creat", "dup2", "epoll_create", "epoll_wait", "eventfd", "fork", "futimesat",
+			"getdents", "getpgrp", "lchown", "link", "lstat", "mkdir", "mknod", "newfstatat", "open", "pause", "pipe", "poll", "readlink",
+			"rename", "rmdir", "select", "signalfd", "stat", "symlink", "time", "unlink", "utime", "utimes", "vfork",
+			// These are of x86.
+			"ioperm", "iopl", "modify_ldt",
+		}},
+	} {
+		t.Run(tt.info.Name, func(t *testing.T) {
+			var unknown []string
+			for _, name := range slices.Concat(allowedCalls, refusedCalls, []string{"socket", "socketpair", "setsockopt", "clone", "ioctl"}) {
+				if _, ok := tt.info.SyscallNames[name]; !ok {
+					unknown = append(unknown, name)
+				}
+			}
+			slices.Sort(unknown)
+			slices.Sort(tt.unknown)
+			if !slices.Equal(unknown, tt.unknown) {
+				t.Errorf("unknown are %q, want %q", unknown, tt.unknown)
+			}
+		})
+	}
+}
+
 func filterVM(t *testing.T) (*bpf.VM, *arch.Info) {
 	t.Helper()
 	info, err := nativeArch()

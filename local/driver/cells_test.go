@@ -445,6 +445,32 @@ func TestMagicsSeeTheNamesOfTheirCaller(t *testing.T) {
 	}
 }
 
+func TestHistoryShowsWhatIsAskedFor(t *testing.T) {
+	p := start(t)
+	for _, code := range []string{"1", "x = 2\nx", "print()"} {
+		p.run(code)
+	}
+	for _, test := range [][2]string{
+		{"%history", "1\nx = 2\nx\nprint()\n%history\n"},
+		{"%history -n 1-2", "   1: 1\n   2:\nx = 2\nx\n"},
+		{"%hist 3 1", "print()\n1\n"},
+		{"%history -l 2", "%history -n 1-2\n%hist 3 1\n"},
+		{"%history -o 1 2 3", "1\n1\nx = 2\nx\n2\nprint()\n"},
+		{"%history -no 2", "   2:\nx = 2\nx\n2\n"},
+		{"%history 10-90", "%history 10-90\n"},
+		{"%history 90", ""},
+	} {
+		if got := output(p.run(test[0]), "stdout"); got != test[1] {
+			t.Errorf("%s: %q, want %q", test[0], got, test[1])
+		}
+	}
+	for _, code := range []string{"%history -g x", "%history ~1/2", "%history x"} {
+		if e := p.fails(code); e.Name != "UsageError" {
+			t.Errorf("%s: %+v", code, e)
+		}
+	}
+}
+
 func TestRunOfAScript(t *testing.T) {
 	p := start(t)
 	p.ok("import os\nos.mkdir('scripts')\nopen('scripts/beside.py', 'w').write('value = 6')\nNone")

@@ -16,6 +16,7 @@
 
 import linecache
 import os
+import re
 import sys
 import time
 
@@ -219,8 +220,27 @@ def run(shell, line):
 
 @line_magic("history", "hist")
 def history(shell, line):
-    for source in shell.inputs[1:]:
+    found = re.fullmatch(r"((?:-[no]+\s*)*)(?:-l\s*(\d*)|((?:\d+(?:-\d+)?\s*)*))", line.strip())
+    if not found:
+        raise ipython.UsageError("%history takes -n (numbers), -o (outputs), and -l COUNT (the last ones) or cells such as 2 4-6.")
+    options, last, cells = found.groups()
+    current = len(shell.inputs) - 1
+    if last is not None:
+        numbers = range(max(1, current - int(last or 10)), current)
+    elif cells:
+        numbers = []
+        for cell in cells.split():
+            first, _, end = cell.partition("-")
+            numbers.extend(range(max(1, int(first)), min(int(end or first), current) + 1))
+    else:
+        numbers = range(1, current + 1)
+    for number in numbers:
+        source = shell.inputs[number]
+        if "n" in options:
+            print("%4d:" % number, end="\n" if "\n" in source else " ")
         print(source)
+        if "o" in options and number in shell.values:
+            print(repr(shell.values[number]))
 
 
 @line_magic("pinfo", "pinfo2")
