@@ -326,7 +326,7 @@ func TestEveryExpressionCanBeShown(t *testing.T) {
 
 func TestStreamsOfTheCellsOwnAreFlushed(t *testing.T) {
 	p := start(t)
-	events := p.run("import io, sys\nsaved = sys.stdout\nsys.stdout = io.TextIOWrapper(io.BufferedWriter(saved.buffer))\nprint('kept')")
+	events := p.run("import io, sys\nsaved = sys.stdout\nown = sys.stdout = io.TextIOWrapper(io.BufferedWriter(saved.buffer))\nprint('kept')")
 	if got := output(events, "stdout"); got != "kept\n" {
 		t.Errorf("got %q in %+v", got, events)
 	}
@@ -630,6 +630,29 @@ func TestCellsThatNeedALoopHaveOne(t *testing.T) {
 			p.ok(test[0])
 		} else if got := p.value(test[0]); got != test[1] {
 			t.Errorf("%q gives %q, want %q", test[0], got, test[1])
+		}
+	}
+}
+
+func TestCodeThatAsksForTheCurrentLoopGetsOne(t *testing.T) {
+	for _, before := range []string{"pass", "import asyncio\nasync def f(): pass\nasyncio.run(f())", "import asyncio\nawait asyncio.sleep(0)"} {
+		p := start(t)
+		p.ok(before)
+		ask := "import asyncio\nasync def g(x): return x\nloop = asyncio.get_event_loop()\nloop.run_until_complete(g(%d))"
+		for _, test := range [][2]string{
+			{fmt.Sprintf(ask, 1), "1"},
+			{"asyncio.run(g(2))", "2"},
+			{fmt.Sprintf(ask, 3), "3"},
+			{"asyncio.run(g(4))", "4"},
+			{"def within(): return asyncio.get_event_loop().run_until_complete(g(5))\nwithin()", "5"},
+			{"asyncio.run(g(6))", "6"},
+			{"own = asyncio.new_event_loop()\nasyncio.set_event_loop(own)\nNone", ""},
+			{"asyncio.get_event_loop() is own", "True"},
+		} {
+			events := p.run(test[0])
+			if got := results(events); test[1] != "" && (len(got) != 1 || got[0].Text != test[1]) || output(events, "stderr") != "" {
+				t.Errorf("after %q, %q gives %+v, want %q", before, test[0], events, test[1])
+			}
 		}
 	}
 }

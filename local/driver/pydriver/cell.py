@@ -91,23 +91,17 @@ class Cell:
         rest = lines[node.end_lineno - 1 : node.end_lineno][0].encode("utf-8", "replace")
         return rest[node.end_col_offset :].strip().startswith(b";")
 
-    def _is_asynchronous(self, namespace):
-        """Whether the cell must run inside the event loop."""
-        codes = [code for code in (self.body, self.last) if code is not None]
-        if any(code.co_flags & COROUTINE for code in codes):
-            return True
-        if "asyncio" not in sys.modules and not any("asyncio" in code.co_names for code in codes):
-            return False
-        _add_functions(codes, namespace)
-        names = {name for code in codes for name in code.co_names}
-        if not names & _NEED_LOOP or names & _START_LOOP:
-            return False
-        return not any(_calls_run(code, namespace) for code in codes)
-
     def run(self, namespace, loop):
         """Runs the cell. Returns (whether there is a value, the value)."""
-        if self._is_asynchronous(namespace):
+        codes = [code for code in (self.body, self.last) if code is not None]
+        if any(code.co_flags & COROUTINE for code in codes):
             return loop.run(self._run_async, namespace)
+        if "asyncio" in sys.modules or any("asyncio" in code.co_names for code in codes):
+            _add_functions(codes, namespace)
+            if _need_loop(codes, namespace):
+                return loop.run(self._run_async, namespace)
+            if any("get_event_loop" in code.co_names for code in codes):
+                loop.offer()
         if self.body is not None:
             exec(self.body, namespace)
         if self.last is None:
@@ -136,6 +130,14 @@ def _add_functions(codes, namespace):
         for inner in found:
             if not inner.co_flags & ASYNCHRONOUS and inner not in codes:
                 codes.append(inner)
+
+
+def _need_loop(codes, namespace):
+    """Whether the code only works inside a running loop, and starts none."""
+    names = {name for code in codes for name in code.co_names}
+    if not names & _NEED_LOOP or names & _START_LOOP:
+        return False
+    return not any(_calls_run(code, namespace) for code in codes)
 
 
 def _calls_run(code, namespace):

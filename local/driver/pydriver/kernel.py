@@ -21,15 +21,16 @@ import signal
 import sys
 import time
 import types
-from _thread import get_ident
+from _thread import get_ident, start_new_thread
 
 from . import channel, hooks, shell, spawning, system
 
 COMMAND_CHUNK = 1 << 16
 MAX_FAILURES = 100  # exceptions in the kernel's own calls before it gives up
 VOLLEY = 0.5  # seconds in which several SIGINT are one interrupt
+AGAIN = 0.01  # seconds after which an interrupt is repeated that came where it had no effect
 
-_set_handler = signal.signal  # cells may replace the one of the module
+_set_handler, _sleep = signal.signal, time.sleep  # cells may replace those of the modules
 
 
 def prepare(preload):
@@ -121,10 +122,13 @@ class Interrupts:
         self._pending = False
         self._early = False
         self._seen = None
+        self._run = 0
         self.arm()
+        sys.unraisablehook = self._repeating(sys.unraisablehook)
 
     def arm(self):
         """Prepares for a run: takes SIGINT, also from code that has taken it."""
+        self._run += 1
         self._early, self._seen = False, None
         _set_handler(signal.SIGINT, self._handle)
 
@@ -140,6 +144,29 @@ class Interrupts:
             self._pending = True
             return
         raise KeyboardInterrupt
+
+    def _repeating(self, hook):
+        """A hook that has an interrupt repeated which came within a finalizer or the like.
+
+        Python goes on after an exception there. Since 3.13 each import is such a place.
+        """
+
+        def unraisable(args):
+            if args.exc_type is KeyboardInterrupt and self.active and self._seen is not None:
+                try:
+                    start_new_thread(self._repeat, (self._run,))
+                    return
+                except RuntimeError:  # there can be no more threads
+                    pass
+            hook(args)
+
+        return unraisable
+
+    def _repeat(self, run):
+        _sleep(AGAIN)
+        if self.active and run == self._run:
+            self._seen = None
+            os.kill(os.getpid(), signal.SIGINT)
 
     def begin(self):
         """Makes up for a SIGINT that came before the user's code began."""

@@ -56,9 +56,7 @@ class Loop:
         try:
             import asyncio
 
-            if self._loop is None or self._loop.is_closed():
-                self._loop = asyncio.new_event_loop()
-            self._enter(asyncio)
+            self._open(asyncio)
             coroutine = function(*arguments)
             task = self._loop.create_task(coroutine)
             return self._loop.run_until_complete(task)
@@ -69,6 +67,27 @@ class Loop:
         finally:
             if coroutine is not None:
                 coroutine.close()  # one that was interrupted before its start
+
+    def offer(self):
+        """Has code that asks for the current loop find one.
+
+        asyncio.run() in an earlier cell leaves none, and since Python 3.14 there
+        is none to begin with.
+        """
+        import asyncio
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python 3.12 and 3.13 say that 3.14 has none
+            try:
+                asyncio.get_event_loop()
+            except RuntimeError:
+                self._open(asyncio)
+
+    def _open(self, asyncio):
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+        self._enter(asyncio)
 
     def _cancel(self, task):
         """Gives an interrupted task the chance to clean up."""

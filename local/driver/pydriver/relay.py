@@ -29,6 +29,7 @@ TEXT_LIMIT = 1 << 16  # characters of one text event; also of unread idle text
 IDLE = 0.008  # seconds without more text after which it is delivered
 MAX_WAIT = 0.05  # seconds after which text is delivered in any case
 LINE_LIMIT = 2 * channel.LINE_LIMIT
+DEPTH_LIMIT = 200  # of values in values; a kernel that is honest stays well below it
 
 _RESULT_FIELDS = (
     "text",
@@ -121,7 +122,7 @@ class Relay:
                 self._ended(event["serial"])
                 return
             event = {key: event[key] for key in _FIELDS[kind] if key in event}
-            if not all(isinstance(event[key], _TYPES[key]) for key in event):
+            if not all(isinstance(event[key], _TYPES[key]) for key in event) or _is_deep(event):
                 return
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
             return
@@ -168,6 +169,22 @@ class Relay:
         for start in range(0, len(text), TEXT_LIMIT):
             piece = text[start : start + TEXT_LIMIT]
             self._emit({"type": stream, "text": piece, "timestamp": stamp})
+
+
+def _is_deep(value):
+    """Whether values lie deeper in others than readers of JSON bear."""
+    level = [value]
+    for _ in range(DEPTH_LIMIT):
+        level = [item for value in level for item in _items(value)]
+        if not level:
+            return False
+    return True
+
+
+def _items(value):
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def timestamp():
