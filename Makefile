@@ -6,6 +6,7 @@
 
 FUZZTIME ?= 1m
 WIRECHECK ?= ../shared/wire
+RELEASE ?= trixie
 
 export FUZZTIME WIRECHECK
 
@@ -14,6 +15,7 @@ help:
 	@echo 'make run               gateway on LISTEN (default 127.0.0.1:4000) with the embedded sandbox, in front of'
 	@echo '                       UPSTREAM (any OpenAI-compatible base URL; without it the scripted model)'
 	@echo 'make test              all tests, with the race detector'
+	@echo 'make test-debian       the tests of the embedded sandbox with Debian RELEASE (default trixie), which is fetched'
 	@echo 'make build             bin/caddy and bin/scriptedmodel'
 	@echo 'make lint              formatting, go vet and golangci-lint'
 	@echo 'make qa                five checks of a running gateway; takes BASE_URL, API_KEY and MODEL'
@@ -35,6 +37,10 @@ run:
 .PHONY: test
 test:
 	@scripts/test.sh
+
+.PHONY: test-debian
+test-debian:
+	@scripts/test-debian.sh $(RELEASE)
 
 .PHONY: build
 build:

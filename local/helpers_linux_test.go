@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) {
@@ -36,7 +37,9 @@ func TestMain(m *testing.M) {
 		os.Exit(beGateway())
 	}
 	if os.Getenv(orphanVariable) != "" {
-		select {} // until it is killed
+		for { // until it is killed
+			_ = unix.Pause()
+		}
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -15,7 +15,6 @@
 package clients
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -31,29 +30,26 @@ func TestPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = scenarios.Close() }()
-	// Nothing of the environment is for it: it may run in a system of its own,
-	// which also has no other files than its input.
+	// It may run in a system of its own, which has no other files than its input
+	// and does not see those that the environment names.
 	cmd := exec.CommandContext(t.Context(), pythonWithOpenAI(t), "-")
 	cmd.Stdin = scenarios
-	cmd.Env = append(gatewayEnv(), "PATH="+os.Getenv("PATH"))
+	cmd.Env = append(gatewayEnv(), "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME"), "XDG_CACHE_HOME="+os.Getenv("XDG_CACHE_HOME"))
 	runReported(t, cmd)
 }
 
 // pythonWithOpenAI returns a Python that has the package openai: that of
-// PYTHON_OPENAI, or the one that a script finds or makes.
+// PYTHON_OPENAI, or a script that finds one or fetches it, which is done then.
 func pythonWithOpenAI(t *testing.T) string {
 	t.Helper()
 	if python := os.Getenv("PYTHON_OPENAI"); python != "" {
 		return python
 	}
+	const script = "../../scripts/python-openai.sh"
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	script := exec.CommandContext(ctx, "../../scripts/python-openai.sh")
-	var stderr bytes.Buffer
-	script.Stderr = &stderr
-	out, err := script.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", script, err, stderr.Bytes())
+	if out, err := exec.CommandContext(ctx, script, "-c", "import openai").CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
-	return string(bytes.TrimSpace(out))
+	return script
 }
