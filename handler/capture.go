@@ -103,7 +103,20 @@ func (c *capture) toClient() {
 	c.turn.x.settle(nil) // it is none that could be given again
 	w := c.turn.x.w
 	maps.Copy(w.Header(), c.header)
+	noEvents(w.Header(), c.status)
 	w.WriteHeader(c.status)
+}
+
+// noEvents has an error that an upstream sends as a stream not look like one:
+// clients read events of a success only.
+func noEvents(header http.Header, status int) {
+	if !answers(status) && isEvents(header) {
+		header.Set("Content-Type", "text/plain; charset=utf-8")
+	}
+}
+
+func isEvents(header http.Header) bool {
+	return strings.HasPrefix(strings.ToLower(header.Get("Content-Type")), "text/event-stream")
 }
 
 func (c *capture) Write(p []byte) (int, error) {
@@ -157,7 +170,7 @@ func (c *capture) FlushError() error {
 	case foreign:
 		return http.NewResponseController(c.turn.x.w).Flush()
 	case unknown:
-		if answers(c.status) && strings.HasPrefix(c.header.Get("Content-Type"), "text/event-stream") {
+		if answers(c.status) && isEvents(c.header) {
 			if err := c.turn.x.reply.begin(c.header); err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // inPieces answers with a text, a few bytes at a time.
@@ -53,10 +54,8 @@ func TestBlankLinesMayComeBeforeAnAnswer(t *testing.T) {
 
 func TestBlankLinesBeforeAnotherFormAreTheClients(t *testing.T) {
 	for name, text := range map[string]string{
-		"text":                   strings.Repeat("\n", 5000) + "hello",
-		"text like an event":     " \n datum",
-		"only blank lines":       "\n\n \n",
-		"half a byte order mark": "\xef\xbb",
+		"text":               strings.Repeat("\n", 5000) + "hello",
+		"text like an event": " \n datum",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for size := range 4 {
@@ -69,6 +68,111 @@ func TestBlankLinesBeforeAnotherFormAreTheClients(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnswerWithNothingInItIsAnError(t *testing.T) {
+	empty := `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null%s},"finish_reason":null}]}`
+	for name, answer := range map[string]string{
+		"no body": "", "blank lines": "\n\n \n", "half a byte order mark": "\xef\xbb",
+		"no content": fmt.Sprintf(empty, ""), "reasoning alone": fmt.Sprintf(empty, `,"reasoning_content":"I think"`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothForms(t, func(t *testing.T, stream bool) {
+				inBubble(t, nil, func(f *fixture) {
+					f.upstream.then(document(http.StatusOK, answer))
+					f.post(ask(map[string]any{"stream": stream})).breaksOff(t)
+					f.upstream.then(runs("say hi"), document(http.StatusOK, answer), document(http.StatusOK, answer), document(http.StatusOK, answer))
+					f.post(ask(map[string]any{"stream": stream})).breaksOff(t)
+				})
+			})
+		})
+	}
+}
+
+// breaksOff fails unless the answer says that the upstream's was not whole.
+func (w *response) breaksOff(t *testing.T) {
+	t.Helper()
+	if !strings.Contains(w.text(), `"message":"The upstream `) || strings.Contains(w.text(), `"finish_reason":"`) {
+		t.Errorf("status %d: %s", w.status, w.text())
+	}
+}
+
+// brokenAfter answers with a stream and breaks the connection then.
+func brokenAfter(stream string) reply {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, stream)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func TestConnectionMayBreakOnceTheAnswerIsOver(t *testing.T) {
+	events := func(t turn) string {
+		return "data: " + strings.Join(append(t.chunks(), "[DONE]"), "\n\ndata: ") + "\n\n"
+	}
+	bothForms(t, func(t *testing.T, stream bool) {
+		inBubble(t, nil, func(f *fixture) {
+			f.upstream.then(brokenAfter(events(turn{calls: []call{python("call_1", "say hi")}})), brokenAfter(events(turn{text: "done"})))
+			f.post(ask(map[string]any{"stream": stream})).says(t, "stop", "done")
+			if ran := f.sandboxes.ran(); len(ran) != 1 {
+				t.Errorf("these ran: %q", ran)
+			}
+			f.upstream.then(brokenAfter(strings.TrimSuffix(events(turn{calls: []call{python("call_1", "say hi")}}), "data: [DONE]\n\n")))
+			f.post(ask(map[string]any{"stream": stream})).breaksOff(t)
+			if ran := f.sandboxes.ran(); len(ran) != 1 {
+				t.Errorf("then these ran: %q", ran)
+			}
+		})
+	})
+}
+
+func TestErrorIsNoEventStream(t *testing.T) {
+	refusal := document(http.StatusBadRequest, `data: {"error":{"message":"special words"}}`+"\n\n", "Content-Type", "text/event-stream; charset=utf-8")
+	bothForms(t, func(t *testing.T, stream bool) {
+		inBubble(t, nil, func(f *fixture) {
+			f.upstream.then(refusal, runs("say hi"), refusal)
+			for turns := range 2 {
+				w := f.post(ask(map[string]any{"stream": stream}))
+				if !strings.Contains(w.text(), "special words") {
+					t.Errorf("the answer is %s", w.text())
+				}
+				if kind := w.header.Get("Content-Type"); (w.status != http.StatusOK) != !strings.HasPrefix(kind, "text/event-stream") && (stream || turns == 0) {
+					t.Errorf("status %d with %s", w.status, kind)
+				}
+			}
+		})
+	})
+}
+
+func TestHeartbeatsDoNotKeepATurnOpen(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		var waited time.Duration
+		f.upstream.then(func(w http.ResponseWriter, r *http.Request) error {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for _, chunk := range (turn{text: "done"}).chunks() {
+				if err := sendEvent(w, chunk); err != nil {
+					return err
+				}
+			}
+			begun := time.Now()
+			for range 50 {
+				select {
+				case <-r.Context().Done():
+					waited = time.Since(begun)
+					return nil
+				case <-time.After(200 * time.Millisecond):
+				}
+				if err := sendEvent(w, `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[]}`); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		f.post(ask(map[string]any{"stream": true})).says(t, "stop", "done")
+		if waited != 500*time.Millisecond {
+			t.Errorf("the turn was over %v after its end", waited)
+		}
+	})
 }
 
 func TestEndlessBlankLinesAreBrokenOff(t *testing.T) {

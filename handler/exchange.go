@@ -134,7 +134,7 @@ func (x *exchange) step(res result) (again bool, err error) {
 		return false, x.reply.failure(a.Failure)
 	case a.Damaged:
 		return false, x.fail(broken())
-	case res.whole == nil && a.Cut():
+	case a.Cut():
 		return false, x.fail(refuse(http.StatusBadGateway, "", "The upstream ended its answer before it was complete."))
 	}
 	a.Settle(x.ids, x.tools.Name)

@@ -142,7 +142,7 @@ func (rec *record) content(o session.Outcome, limit int) string {
 	if note := lossNote(o); note != "" {
 		parts = append(parts, note)
 	}
-	if text := strings.TrimRight(wire.CleanText(rec.text.String()), "\n"); text != "" {
+	if text := strings.TrimRight(wire.CleanText(rec.text.String()), "\n"); strings.TrimSpace(text) != "" {
 		parts = append(parts, wire.CapText(text, limit))
 	}
 	if note := endNote(o); note != "" {

@@ -46,6 +46,7 @@ func TestResultsForTheModel(t *testing.T) {
 		{"nothing", nil, "(no output)", false},
 		{"other events", []e2b.Event{{Type: e2b.NumberOfExecutions, ExecutionCount: 1}, {Type: e2b.Keepalive}, {Type: e2b.EndOfExecution}}, "(no output)", false},
 		{"line feeds alone", []e2b.Event{stdout("\n\n")}, "(no output)", false},
+		{"white space alone", []e2b.Event{stdout("  \t\r\n\u2028\u00a0\n")}, "(no output)", false},
 		{"output in pieces", []e2b.Event{stdout("a"), stdout("b\n"), stdout("  c\n")}, "ab\n  c", false},
 		{"the order of arrival", []e2b.Event{stdout("a\n"), stderr("warning\n"), shown(e2b.Result{Text: "42"}), stdout("b\n")}, "a\nwarning\n42\nb", false},
 		{"a result behind a line that is open", []e2b.Event{stdout("a"), shown(e2b.Result{Text: "42"})}, "a\n42", false},

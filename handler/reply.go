@@ -85,7 +85,11 @@ func copyHeader(dst, src http.Header) {
 // errorObject makes of an error of the upstream an object with a member
 // `error` that clients of streams can read.
 func errorObject(r *response) []byte {
-	if object, ok := wire.ErrorIn(r.body); ok {
+	body := bytes.TrimSpace(r.body)
+	if data, found := bytes.CutPrefix(body, []byte("data:")); found { // one event, in spite of the status
+		body = data
+	}
+	if object, ok := wire.ErrorIn(body); ok {
 		return object
 	}
 	if answers(r.status) {
@@ -131,6 +135,7 @@ func (n *whole) refuse(r *response, plain bool) error {
 				n.w.Header()[name] = values
 			}
 		}
+		noEvents(n.w.Header(), r.status)
 		n.w.WriteHeader(r.status)
 		_, err := n.w.Write(n.told(r.body))
 		return err

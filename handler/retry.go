@@ -19,10 +19,11 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/caddy-code-interpreter/caddy-code-interpreter/handler/internal/wire"
 )
 
 // How a follow-up request is sent again. Code never runs again for it.
@@ -104,8 +105,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-var contentWord = regexp.MustCompile(`\bcontent\b`)
-
 // adapt changes what is echoed when the upstream says which of its members
 // it does not take, and says whether it did. Some providers send what they refuse
 // to get back: https://github.com/NousResearch/hermes-agent/issues/34716 and
@@ -114,29 +113,50 @@ func (x *exchange) adapt(r *response) bool {
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity {
 		return false
 	}
-	name := x.namedField(r.body)
-	switch {
-	case name != "":
-		x.without.Names = append(x.without.Names, name)
-	case contentWord.Match(r.body) && !x.without.FlipContent:
-		x.without.FlipContent = true
-	default:
-		return false
-	}
-	for i := range x.past {
-		x.past[i].echo = nil
-	}
-	return true
-}
-
-// namedField returns the member of an echo that a text names, "" for none.
-func (x *exchange) namedField(text []byte) string {
 	for i := range x.past {
 		for _, name := range x.past[i].answer.Fields() {
-			if bytes.Contains(text, []byte(name)) {
-				return name
+			if names(r.body, name) && x.echoWithout(wire.Dropped{Names: []string{name}}) {
+				return true
 			}
 		}
 	}
-	return ""
+	return names(r.body, "content") && x.echoWithout(wire.Dropped{FlipContent: true})
+}
+
+// echoWithout has the echoes made anew, and says whether they are others now.
+// The same request would be refused again.
+func (x *exchange) echoWithout(more wire.Dropped) (changed bool) {
+	without := wire.Dropped{
+		Names:       slices.Concat(x.without.Names, more.Names),
+		FlipContent: x.without.FlipContent || more.FlipContent,
+	}
+	for i := range x.past {
+		p := &x.past[i]
+		before := p.echo
+		p.echo = p.answer.Echo(p.calls, without)
+		changed = changed || !bytes.Equal(p.echo, before)
+	}
+	if changed {
+		x.without = without
+	}
+	return changed
+}
+
+// names says whether a text has a name as a word of its own.
+func names(text []byte, name string) bool {
+	for {
+		at := bytes.Index(text, []byte(name))
+		if at < 0 {
+			return false
+		}
+		end := at + len(name)
+		if (at == 0 || !inWord(text[at-1])) && (end == len(text) || !inWord(text[end])) {
+			return true
+		}
+		text = text[end:]
+	}
+}
+
+func inWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

@@ -194,6 +194,51 @@ func TestRefusedEchoIsSentOnceWithoutTheField(t *testing.T) {
 	})
 }
 
+func TestRefusedEchoIsNotSentAgainAsItWas(t *testing.T) {
+	for name, tt := range map[string]struct {
+		message string
+		first   turn
+	}{
+		"content that is none":      {"filtered by the content management policy", turn{text: "I compute."}},
+		"a field that was left out": {"refusal is not supported", turn{extra: map[string]any{"refusal": nil}}},
+		"a part of a name":          {"reasoning_effort is too high", turn{extra: map[string]any{"reasoning": "I think"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothForms(t, func(t *testing.T, stream bool) {
+				inBubble(t, nil, func(f *fixture) {
+					first := tt.first
+					first.calls = []call{python("call_1", "say hi")}
+					if first.text == "" {
+						first.text = "I compute."
+					}
+					f.upstream.then(first.reply(), document(http.StatusBadRequest, `{"error":{"message":"`+tt.message+`"}}`))
+					w := f.post(ask(map[string]any{"stream": stream}))
+					f.upstream.wants(2)
+					if !strings.Contains(w.text(), tt.message) {
+						t.Errorf("the answer is %s", w.text())
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestEachFieldThatIsRefusedIsLeftOut(t *testing.T) {
+	refusal := func(name string) reply {
+		return document(http.StatusBadRequest, `{"error":{"message":"`+name+` is not supported"}}`)
+	}
+	turn := turn{calls: []call{python("call_1", "say hi")}, extra: map[string]any{"reasoning_content": "a", "audio": "b"}}.reply()
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(turn, refusal("audio"), turn, refusal("reasoning_content"), says("done"))
+		f.post(ask(nil)).says(t, "stop", "done")
+		for _, echo := range f.upstream.asked()[4].messages(t) {
+			if echo["audio"] != nil || echo["reasoning_content"] != nil {
+				t.Errorf("the echo is still %v", echo)
+			}
+		}
+	})
+}
+
 func TestErrorAfterARunSaysWhatWasExecuted(t *testing.T) {
 	inBubble(t, nil, func(f *fixture) {
 		f.upstream.then(runs("x = 1"), document(http.StatusBadRequest, `{"error":{"message":"too long"}}`))

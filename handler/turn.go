@@ -46,7 +46,8 @@ type turn struct {
 	answer *wire.Answer
 	kept   int // bytes of a stream that the answer holds
 
-	ending *time.Timer // cancels the request when the grace is over
+	ending *time.Timer   // cancels the request when the grace is over
+	grace  time.Duration // that ending has begun with
 	cancel context.CancelFunc
 	over   atomic.Bool // it was that which ended the request
 }
@@ -139,13 +140,17 @@ func (t *turn) result(c *capture, err error) result {
 		if flushErr := x.reply.flush(); flushErr != nil {
 			return result{ended: true}
 		}
-		t.answer.Damaged = t.answer.Damaged || err != nil
+		// What has said that it is over is whole, however its connection ends.
+		t.answer.Damaged = t.answer.Damaged || err != nil && !t.answer.Done
 		return result{answer: t.answer, header: c.header}
 	case document:
 		return t.document(c, err)
 	case unknown, foreign:
 	}
-	return t.nothing(c, err)
+	if err != nil {
+		return result{failed: broken()}
+	}
+	return result{failed: refuse(http.StatusBadGateway, "", "The upstream answered with nothing.")}
 }
 
 // silence is why the next handler has not written an answer. reverse_proxy says
@@ -167,19 +172,6 @@ func (t *turn) silence(err error) result {
 		return result{failed: refuse(http.StatusBadGateway, "", "The gateway has no upstream for this request: %v", errUnhandled)}
 	}
 	return result{failed: refuse(http.StatusBadGateway, "", unreachable)}
-}
-
-// nothing deals with a 200 without a body.
-func (t *turn) nothing(c *capture, err error) result {
-	switch {
-	case err != nil:
-		return result{failed: broken()}
-	case t.first && !t.x.reply.begun():
-		c.toClient()
-		_, err := t.x.w.Write(c.body)
-		return result{ended: true, err: err}
-	}
-	return result{failed: refuse(http.StatusBadGateway, "", "The upstream answered with nothing.")}
 }
 
 func broken() *refusal {
@@ -239,6 +231,7 @@ func (t *turn) event(ev *wire.Event) error {
 }
 
 // endSoon begins to wait for the end of the answer once its end is in sight.
+// What says nothing of the answer, such as a heartbeat, prolongs no wait.
 func (t *turn) endSoon() {
 	a := t.answer
 	var left time.Duration
@@ -250,6 +243,10 @@ func (t *turn) endSoon() {
 	default:
 		return
 	}
+	if left == t.grace && !t.x.chunk.HasChoice() {
+		return
+	}
+	t.grace = left
 	if t.ending != nil {
 		t.ending.Reset(left)
 		return
