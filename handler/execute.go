@@ -111,7 +111,7 @@ func (x *exchange) execute(a *wire.Answer) (pastTurn, error) {
 		} else {
 			program = call.Foreign()
 		}
-		past.calls = append(past.calls, wire.Echoed{Call: call, Arguments: program.Echo})
+		past.calls = append(past.calls, wire.Echoed{Call: call, Arguments: program.Echo, Ours: owner == wire.Gateway})
 		if owner == wire.Client {
 			continue
 		}

@@ -16,6 +16,7 @@ package handler_test
 
 import (
 	"maps"
+	"net/http"
 	"testing"
 	"time"
 
@@ -333,4 +334,28 @@ func TestExecutedToolsAreShownUnlessSwitchedOff(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestCallOfALegacyFunctionIsTheClients(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(document(http.StatusOK, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",`+
+			`"content":null,"function_call":{"name":"g","arguments":"{}"}},"finish_reason":"function_call"}]}`))
+		m := f.post(ask(map[string]any{"functions": []any{map[string]any{"name": "g", "parameters": map[string]any{}}}})).read(t)
+		if m.Finish != "tool_calls" || len(m.ToolCalls) != 1 || m.ToolCalls[0].Function.Name != "g" {
+			t.Errorf("the client got %+v", m)
+		}
+		f.upstream.wants(1)
+	})
+}
+
+func TestOurToolGoesBackAsAFunction(t *testing.T) {
+	inBubble(t, nil, func(f *fixture) {
+		f.upstream.then(document(http.StatusOK, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",`+
+			`"content":null,"tool_calls":[{"id":"a","type":"custom","custom":{"name":"run_python","input":"say hi"}}]},"finish_reason":"tool_calls"}]}`), says("done"))
+		f.post(ask(nil)).says(t, "stop", "done")
+		echo := encode(f.upstream.asked()[1].messages(t)[1]["tool_calls"])
+		if want := `[{"function":{"arguments":"{\"code\":\"say hi\"}","name":"run_python"},"id":"a","type":"function"}]`; echo != want {
+			t.Errorf("the echo is %s, want %s", echo, want)
+		}
+	})
 }

@@ -150,7 +150,7 @@ func BenchmarkRender(b *testing.B) {
 			calls[0].Program()
 		}
 	})
-	echoed := []Echoed{{calls[0], calls[0].Program().Echo}}
+	echoed := []Echoed{{Call: calls[0], Arguments: calls[0].Program().Echo}}
 	b.Run("echo", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

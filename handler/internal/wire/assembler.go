@@ -103,10 +103,24 @@ func (a *Assembler) findByID(f fragment, here *Call) *Call {
 	if c := a.byID(f); c != nil {
 		return c
 	}
-	if here == nil || here.ended() || !f.listed && here.Name == "" {
+	if here == nil {
+		// The index is that of the fragment, not of the call.
+		return a.openWith(f.id)
+	}
+	if here.ended() || !f.listed && here.Name == "" {
 		return nil
 	}
 	return here
+}
+
+// openWith returns the latest call with an id, nil if it can have no more.
+func (a *Assembler) openWith(id string) *Call {
+	for _, c := range slices.Backward(a.calls) {
+		if c.ID == id && !c.ended() {
+			return c
+		}
+	}
+	return nil
 }
 
 // byID returns the latest call with the id of a fragment, unless its index

@@ -32,6 +32,29 @@ var identities = []struct {
 		calling(piece("0", "a", "run_python", "")), calling(piece("0", "", "", `{"code":`)), calling(piece("0", "", "", `"1"}`)),
 	}, calls: "a run_python", ran: []string{"1"}},
 	{name: "no index", turn: []string{calling(piece("", "a", "run_python", program("1")))}, calls: "a run_python", ran: []string{"1"}},
+	{name: "one id, an index for each fragment", turn: []string{
+		calling(piece("0", "a", "run_python", `{"code":`)), calling(piece("1", "a", "", `"1`)), calling(piece("2", "a", "", `"}`)),
+	}, calls: "a run_python", ran: []string{"1"}},
+	{name: "one id for two calls, each with its index", turn: []string{
+		calling(piece("0", "a", "run_python", `{"code":`)), calling(piece("1", "a", "run_python", `{"code":`)),
+		calling(piece("0", "a", "", `"1"}`)), calling(piece("1", "a", "", `"2"}`)),
+	}, calls: "a run_python, ? run_python", ran: []string{"1", "2"}},
+	{name: "closed snapshots that grow", turn: []string{
+		calling(piece("0", "a", "run_python", program("x = 1"))), calling(piece("0", "a", "run_python", program("x = 1; print(x)"))),
+	}, calls: "a run_python", ran: []string{"x = 1; print(x)"}},
+	{name: "closed snapshots that grow, no index", turn: []string{
+		calling(piece("", "a", "run_python", program("x = 1"))), calling(piece("", "a", "run_python", program("x = 1; print(x)"))),
+		calling(piece("", "a", "run_python", program("x = 1; print(x); 2"))),
+	}, calls: "a run_python", ran: []string{"x = 1; print(x); 2"}},
+	{name: "closed snapshots that grow, index alone", turn: []string{
+		calling(piece("0", "a", "run_python", program("x = 1"))), calling(piece("0", "", "", program("x = 1; print(x)"))),
+	}, calls: "a run_python", ran: []string{"x = 1; print(x)"}},
+	{name: "closed snapshots that grow, id alone", turn: []string{
+		calling(piece("0", "a", "run_python", program("x = 1"))), calling(piece("0", "a", "", program("x = 1; print(x)"))),
+	}, calls: "a run_python", ran: []string{"x = 1; print(x)"}},
+	{name: "one id for two programs", turn: []string{
+		calling(piece("0", "a", "run_python", program("1"))), calling(piece("0", "a", "run_python", program("2"))),
+	}, calls: "a run_python, ? run_python", ran: []string{"1", "2"}},
 	{name: "index null", turn: []string{
 		calling(piece("null", "a", "run_python", `{"code":`)), calling(piece("null", "", "", `"1"}`)),
 	}, calls: "a run_python", ran: []string{"1"}},

@@ -34,6 +34,7 @@ type Call struct {
 	index  int
 	listed bool   // it has an index
 	custom bool   // it is of a custom tool
+	clean  bool   // the name is less than what came
 	given  bool   // the id is one of ours
 	again  bool   // it began with the name of the call before and no id
 	extra  parts  // unknown members of the call
@@ -56,7 +57,7 @@ func (c *Call) take(f fragment, n *tally) {
 	if !c.listed && f.listed {
 		c.index, c.listed = f.index, true
 	}
-	c.custom = c.custom || f.custom
+	c.custom, c.clean = c.custom || f.custom, c.clean || f.cleaned
 	if len(f.args) > 0 {
 		c.cuts = append(c.cuts, len(c.args))
 		c.args = append(c.args, f.args...)
@@ -74,13 +75,13 @@ func (c *Call) take(f fragment, n *tally) {
 
 // awaits says whether the call can go on with a fragment that brings a name:
 // it has none yet, or the same one and arguments that are not at their end, or
-// it is told again what it has.
+// it is told again what it has, or that and more.
 func (c *Call) awaits(f fragment) bool {
 	switch {
 	case c.Name == "":
 		return true
 	case c.Name == f.name:
-		return !c.ended() || c.repeats(f)
+		return !c.ended() || c.repeats(f) || f.id != "" && f.id == c.ID && c.grows(f)
 	case c.begun():
 		return false
 	}
@@ -95,6 +96,17 @@ func (c *Call) begun() bool { return len(c.args) > 0 || c.object != nil }
 // call has.
 func (c *Call) repeats(f fragment) bool {
 	return !f.says() || bytes.Equal(f.args, c.args) && bytes.Equal(f.object, c.object)
+}
+
+// grows says whether a fragment tells again what the latest one has told, and
+// more of it.
+func (c *Call) grows(f fragment) bool {
+	if f.object != nil {
+		return grown(string(c.object), string(f.object))
+	}
+	before, known := unquote(quoted(c.args[c.cuts[len(c.cuts)-1]:]))
+	after, ok := unquote(quoted(f.args))
+	return known && ok && grown(before, after)
 }
 
 // complete says whether the arguments are a whole JSON value.

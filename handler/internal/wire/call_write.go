@@ -30,9 +30,9 @@ func (c *Call) argumentString() []byte {
 	return quoted(c.args)
 }
 
-// function returns the type of the call, and the name of its arguments.
-func (c *Call) function() (kind, arguments string) {
-	if c.custom {
+// form returns the type of a call, and the name of its arguments.
+func form(custom bool) (kind, arguments string) {
+	if custom {
 		return "custom", "input"
 	}
 	return "function", "arguments"
@@ -40,8 +40,8 @@ func (c *Call) function() (kind, arguments string) {
 
 // appendCall adds the members of the call from its id on, and closes the
 // object. arguments is a JSON string.
-func (c *Call) appendCall(dst []byte, name string, arguments []byte, without Dropped) []byte {
-	kind, argumentsName := c.function()
+func (c *Call) appendCall(dst []byte, name string, arguments []byte, custom bool, without Dropped) []byte {
+	kind, argumentsName := form(custom)
 	dst = appendMember(dst, "id", appendQuoted(nil, c.ID))
 	dst = appendMember(dst, "type", quoted([]byte(kind)))
 	dst = append(appendMember(dst, kind, nil), '{')
@@ -65,13 +65,13 @@ func (fs parts) appendTo(dst []byte, without Dropped) []byte {
 // is known of it, under an index of ours and the name that the client knows.
 func (c *Call) appendOpening(dst []byte, index int, name string) []byte {
 	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(index), 10)
-	return c.appendCall(dst, name, c.argumentString(), Dropped{})
+	return c.appendCall(dst, name, c.argumentString(), c.custom, Dropped{})
 }
 
 // appendDelta adds a later fragment of the call in a stream: what it has
 // beyond what the client has seen.
 func (c *Call) appendDelta(dst []byte, at *seen) []byte {
-	kind, argumentsName := c.function()
+	kind, argumentsName := form(c.custom)
 	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(at.index), 10)
 	dst = append(appendMember(dst, kind, nil), '{')
 	dst = appendMember(dst, argumentsName, quoted(c.args[at.args:]))

@@ -101,7 +101,7 @@ func (n *Completion) unchanged(c *Chunk, a *Answer, o Outcome) bool {
 // could not use that.
 func (n *Completion) mended(call *Call) bool {
 	_, name := n.Tools.Owner(call.Name)
-	return call.given || call.object != nil || name != call.Name
+	return call.given || call.object != nil || call.clean || name != call.Name
 }
 
 func (n *Completion) appendChoice(dst []byte, c *Chunk, a *Answer, o Outcome) []byte {
@@ -171,7 +171,7 @@ func (n *Completion) calls(calls []*Call) []byte {
 	dst := []byte{'['}
 	for i, call := range calls {
 		_, name := n.Tools.Owner(call.Name)
-		dst = call.appendCall(append(separated(dst, i), '{'), name, call.argumentString(), Dropped{})
+		dst = call.appendCall(append(separated(dst, i), '{'), name, call.argumentString(), call.custom, Dropped{})
 	}
 	return append(dst, ']')
 }

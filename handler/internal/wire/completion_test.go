@@ -69,6 +69,7 @@ func TestCallsAreMendedForTheClient(t *testing.T) {
 	for _, c := range []struct{ name, call, want string }{
 		{"an object", `{"id":"a","type":"function","function":{"name":"get_weather","arguments":{"city":"Oslo"}}}`, `{"id":"a","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"}}`},
 		{"a namespace", `{"id":"a","type":"function","function":{"name":"functions.get_weather","arguments":"{}"}}`, `{"id":"a","type":"function","function":{"name":"get_weather","arguments":"{}"}}`},
+		{"a control token", `{"id":"a","type":"function","function":{"name":"get_weather<|channel|>","arguments":"{}"}}`, `{"id":"a","type":"function","function":{"name":"get_weather","arguments":"{}"}}`},
 		{"beside ours", `{"id":"x","type":"function","function":{"name":"run_python","arguments":"{}"}},{"id":"a","index":1,"type":"function","function":{"name":"get_weather","arguments":"{}"}}`, `{"id":"a","type":"function","function":{"name":"get_weather","arguments":"{}"}}`},
 		{"a custom tool", `{"id":"x","function":{"name":"python","arguments":"{}"}},{"id":"a","type":"custom","custom":{"name":"get_weather","input":"text"}}`, `{"id":"a","type":"custom","custom":{"name":"get_weather","input":"text"}}`},
 	} {

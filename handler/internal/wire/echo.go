@@ -56,6 +56,8 @@ type Echoed struct {
 	Call *Call
 	// Arguments are those of its Program, a JSON string.
 	Arguments []byte
+	// Ours says that it is of our tool, which was declared as a function.
+	Ours bool
 }
 
 // Echo returns the message of the assistant as it goes back to the upstream,
@@ -77,7 +79,7 @@ func (a *Answer) Echo(calls []Echoed, without Dropped) []byte {
 	if len(calls) > 0 {
 		dst = append(dst, `,"tool_calls":[`...)
 		for i, c := range calls {
-			dst = c.Call.appendCall(append(separated(dst, i), '{'), c.Call.echoed, c.Arguments, without)
+			dst = c.Call.appendCall(append(separated(dst, i), '{'), c.Call.echoed, c.Arguments, c.Call.custom && !c.Ours, without)
 		}
 		dst = append(dst, ']')
 	}

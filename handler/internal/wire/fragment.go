@@ -27,6 +27,7 @@ type fragment struct {
 	index    int
 	listed   bool // it has an index
 	custom   bool // it is of a custom tool, whose input is text and no JSON
+	cleaned  bool // the name is less than what came
 	args     []byte
 	object   []byte
 	extra    []unknown
@@ -68,7 +69,7 @@ func readFragment(raw []byte) (fragment, bool) {
 		}
 	}
 	if !nested && !f.custom {
-		f.name, f.args, f.object = flat.name, flat.args, flat.object
+		f.name, f.cleaned, f.args, f.object = flat.name, flat.cleaned, flat.args, flat.object
 	}
 	return f, true
 }
@@ -95,7 +96,9 @@ func (f *fragment) readFunction(raw []byte, arguments string) bool {
 func (f *fragment) readMember(m member, raw []byte, arguments string) bool {
 	switch v := m.value.of(raw); {
 	case m.is(raw, "name"):
-		f.name = cleanName(identity(v))
+		name := identity(v)
+		f.name = cleanName(name)
+		f.cleaned = f.name != name
 	case m.is(raw, arguments):
 		if body, ok := stringBody(v); ok {
 			f.args = body

@@ -141,7 +141,7 @@ func (p *played) run(tools Tools) {
 func echoOf(a *Answer, without Dropped) []byte {
 	var calls []Echoed
 	for _, call := range a.Calls() {
-		calls = append(calls, Echoed{call, call.Program().Echo})
+		calls = append(calls, Echoed{Call: call, Arguments: call.Program().Echo})
 	}
 	return a.Echo(calls, without)
 }

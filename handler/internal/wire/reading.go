@@ -35,6 +35,9 @@ func (r reading) text(s string) (code, problem string) {
 	if trimmed == "" {
 		return "", problemNoCode
 	}
+	if json := trimLead(trimmed); json != "" && strings.IndexByte(`{["`, json[0]) >= 0 {
+		trimmed = json
+	}
 	if json.Valid([]byte(trimmed)) {
 		return r.value([]byte(trimmed))
 	}
@@ -153,16 +156,51 @@ func (r reading) code(raw []byte) (code, problem string) {
 	if !ok {
 		return "", problemNoCode
 	}
-	if nested := trimSpace(s); isObject(nested) && json.Valid([]byte(nested)) {
-		// A program may be an object too; one with a program in it is a call.
-		if f, ok := arguments([]byte(nested)); !ok || f.string("code") != "" {
-			return r.value([]byte(nested))
+	if nested := trimLead(s); strings.HasPrefix(nested, "{") {
+		v, whole := []byte(nested), true
+		if !json.Valid(v) {
+			v, whole = repairJSON(nested)
+		}
+		if !whole && opensProgram(nested) {
+			return "", problemCutOff
+		}
+		if whole {
+			// A program may be an object too; one with a program in it is a call.
+			if f, ok := arguments(v); !ok || f.string("code") != "" {
+				return r.value(v)
+			}
 		}
 	}
 	if inner, language, ok := unfence(s); ok {
 		return pythonOnly(inner, language)
 	}
 	return pythonOnly(s, "")
+}
+
+// trimLead takes off white space, in literal escapes too, and a byte order mark
+// from the start of a text, and white space from its end. No program starts with
+// a backslash.
+func trimLead(s string) string {
+	for s = trimSpace(s); ; s = trimSpace(s[2:]) {
+		s = trimSpace(strings.TrimPrefix(s, "\ufeff"))
+		if len(s) < 2 || s[0] != '\\' || strings.IndexByte("nrt", s[1]) < 0 {
+			return s
+		}
+	}
+}
+
+// opensProgram says whether a text is an object that begins with a program
+// whose end is missing.
+func opensProgram(s string) bool {
+	for _, token := range []string{"{", `"code"`, ":", `"`} {
+		rest, found := strings.CutPrefix(trimLead(s), token)
+		if !found {
+			return false
+		}
+		s = rest
+	}
+	_, _, closed := repairString([]byte(s))
+	return !closed
 }
 
 // pythonOnly returns code if it is a program that can be run.

@@ -40,6 +40,7 @@ type Edited struct {
 	edits    []edit // in order
 	choice   Choice
 	allowed  []edit // tools of an allowed_tools choice that are ours
+	alone    bool   // such a choice allows all tools that there are
 	mode     value  // the mode of such a choice, when that is "required"
 	nonEmpty bool   // the object has a member before those that are added
 	messages bool   // there is one to be followed by a comma

@@ -219,6 +219,13 @@ func expectTool(n *node, hasTool bool, choice TurnChoice) {
 			}
 		}
 	}
+	if functions := n.get("functions"); functions != nil && functions.kind == '[' {
+		for _, f := range functions.list {
+			if name := f.get("name"); name != nil && name.kind == '"' {
+				names = append(names, name.text)
+			}
+		}
+	}
 	name := base
 	if slices.Contains(names, base) {
 		name = base + "_2" // the corpus has no client with both
@@ -240,11 +247,12 @@ func expectTool(n *node, hasTool bool, choice TurnChoice) {
 	if c := n.get("tool_choice"); choice == NoTools {
 		n.set("tool_choice", &node{kind: '"', text: "none"})
 	} else if !c.null() {
-		n.set("tool_choice", expectChoice(c, names, name, choice))
+		n.set("tool_choice", expectChoice(c, names, name, choice, len(list) == 1 && len(names) == 0))
 	}
 }
 
-func expectChoice(c *node, names []string, name string, choice TurnChoice) *node {
+// expectChoice returns the tool_choice. alone says that there is no other tool.
+func expectChoice(c *node, names []string, name string, choice TurnChoice, alone bool) *node {
 	auto := &node{kind: '"', text: "auto"}
 	named := func(c *node) bool {
 		called := c.get("function").get("name")
@@ -271,7 +279,12 @@ func expectChoice(c *node, names []string, name string, choice TurnChoice) *node
 			for i := range t.list {
 				if named(t.list[i]) {
 					t.list[i] = form
+				} else {
+					alone = false
 				}
+			}
+			if alone && choice == Unforced {
+				return auto
 			}
 		}
 		if list.get("mode").is("required") && choice == Unforced {

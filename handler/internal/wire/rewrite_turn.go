@@ -121,10 +121,11 @@ func (e *Edited) prepareChoice(name string, clients Names) {
 		return
 	}
 	s := newScanner(r.body, tools.start+1)
-	for begun := false; ; {
+	for begun, listed := false, 0; ; listed++ {
 		c, more, ok := s.element(&begun)
 		start := s.offset() - 1
 		if !more || !ok || !s.value(c) {
+			e.alone = len(e.allowed) == listed && len(clients) == 0 && !r.HasUnnamedTool()
 			return
 		}
 		v := value{span{start, s.offset()}, c}
@@ -143,7 +144,7 @@ func (e *Edited) choose(edits []edit, c TurnChoice) []edit {
 		return append(edits, edit{span: span{end, end}, text: e.newMember(`"tool_choice":"none"`)})
 	case c == NoTools:
 		return append(edits, edit{span: v.span, text: []byte(`"none"`)})
-	case e.choice == ChoiceAllowed:
+	case e.choice == ChoiceAllowed && (c == AsAsked || !e.alone):
 		edits = append(edits, e.allowed...)
 		if c == Unforced && e.mode.first != 0 {
 			edits = append(edits, edit{span: e.mode.span, text: []byte(`"auto"`)})

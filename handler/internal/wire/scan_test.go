@@ -251,8 +251,9 @@ func TestDetailsOfTheRequest(t *testing.T) {
 
 func TestClientToolsAreNamedByAllTheirForms(t *testing.T) {
 	r := follow(t, `{"tools":[{"type":"function","function":{"name":"a\u005fb"}},{"type":"code_interpreter","name":"ours"},7,null,
-		{"type":"custom","custom":{"name":"c"}},{"type":"function","name":"d"},{"type":"function"},{"function":"x"}]}`)
-	if got, want := slices.Sorted(maps.Keys(r.ClientTools())), []string{"a_b", "c", "d"}; !slices.Equal(got, want) {
+		{"type":"custom","custom":{"name":"c"}},{"type":"function","name":"d"},{"type":"function"},{"function":"x"}],
+		"functions":[{"name":"e"},{"name":5},null]}`)
+	if got, want := slices.Sorted(maps.Keys(r.ClientTools())), []string{"a_b", "c", "d", "e"}; !slices.Equal(got, want) {
 		t.Errorf("ClientTools are %q, want %q", got, want)
 	}
 }

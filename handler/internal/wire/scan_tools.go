@@ -27,9 +27,11 @@ type tool struct {
 
 // tools yields the elements of tools, if that is an array. Like messages they
 // are read anew each time, so that the scan keeps no list of them.
-func (r *Request) tools() iter.Seq[tool] {
+func (r *Request) tools() iter.Seq[tool] { return r.toolsIn(r.values[keyTools]) }
+
+// toolsIn returns the elements of an array of tools.
+func (r *Request) toolsIn(v value) iter.Seq[tool] {
 	return func(yield func(tool) bool) {
-		v := r.values[keyTools]
 		if v.first != '[' {
 			return
 		}
@@ -79,7 +81,7 @@ func (n Names) has(name string) bool {
 
 // ClientTools returns the names of the client's own tools. A name may stand in
 // a function, in a custom tool, or flat in the declaration; all that there are
-// count.
+// count. The functions of the time before tools are tools here, as their calls are.
 func (r *Request) ClientTools() Names {
 	n := Names{}
 	for t := range r.tools() {
@@ -90,6 +92,11 @@ func (r *Request) ClientTools() Names {
 			if name, ok := r.text(r.find(v, "name")); ok {
 				n[name] = struct{}{}
 			}
+		}
+	}
+	for f := range r.toolsIn(r.values[keyFunctions]) {
+		if name, ok := r.text(r.find(f.value, "name")); ok {
+			n[name] = struct{}{}
 		}
 	}
 	return n

@@ -67,9 +67,21 @@ func repeatedValue(plain string) (string, bool) {
 // growing says whether each piece is the one before and more.
 func growing(pieces [][]byte) bool {
 	for i := 1; i < len(pieces); i++ {
-		if !bytes.HasPrefix(pieces[i], pieces[i-1]) {
+		if bytes.HasPrefix(pieces[i], pieces[i-1]) {
+			continue
+		}
+		before, known := unquote(quoted(pieces[i-1]))
+		after, ok := unquote(quoted(pieces[i]))
+		if !known || !ok || !grown(before, after) {
 			return false
 		}
 	}
 	return true
+}
+
+// grown says whether an object is another one whose last string goes on.
+func grown(before, after string) bool {
+	open, ends := strings.CutSuffix(strings.TrimRight(before, space+"}"), `"`)
+	return ends && len(after) > len(before) && strings.HasPrefix(after, open) &&
+		isObject(before) && isObject(after) && json.Valid([]byte(before)) && json.Valid([]byte(after))
 }
