@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -654,6 +655,134 @@ func TestCodeThatAsksForTheCurrentLoopGetsOne(t *testing.T) {
 				t.Errorf("after %q, %q gives %+v, want %q", before, test[0], events, test[1])
 			}
 		}
+	}
+}
+
+func TestLinesOfThreadsAreWhole(t *testing.T) {
+	p := start(t)
+	events := p.run("import threading\ndef work(i):\n  for k in range(50): print('worker', i, 'step', k)\n" +
+		"threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]\n[t.start() for t in threads]\n[t.join() for t in threads]\nNone")
+	lines := strings.Split(strings.TrimSuffix(output(events, "stdout"), "\n"), "\n")
+	if len(lines) != 400 {
+		t.Errorf("%d lines", len(lines))
+	}
+	for _, line := range lines {
+		var i, k int
+		if n, err := fmt.Sscanf(line, "worker %d step %d", &i, &k); n != 2 || err != nil || line != fmt.Sprintf("worker %d step %d", i, k) {
+			t.Errorf("line %q", line)
+		}
+	}
+	// What has no end of a line comes with the end of the run, or with a flush.
+	events = p.run("go, said = threading.Event(), threading.Event()\ndef half():\n  print('half', end='')\n  said.set(); go.wait()\n" +
+		"t = threading.Thread(target=half); t.start(); said.wait()\nprint('a', end=''); display(1); print('b', end='', flush=True)")
+	if got := output(events, "stdout"); got != "abhalf" && got != "ahalfb" && got != "halfab" {
+		t.Errorf("got %q in %+v", got, events)
+	}
+	if events[0].Text == "1" {
+		t.Errorf("the result is before the text: %+v", events)
+	}
+	if got := output(p.run("go.set(); t.join(); print(' line')"), "stdout"); got != " line\n" {
+		t.Errorf("then %q", got)
+	}
+}
+
+func TestTasksOfMethodsHaveALoop(t *testing.T) {
+	p := start(t)
+	p.ok("import asyncio\nclass Poller:\n  async def run(self): return 6\n  def start(self): self.task = asyncio.create_task(self.run())\np = Poller()")
+	p.ok("p.start()")
+	if got := p.value("await p.task"); got != "6" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestLibrariesFindTheCurrentLoop(t *testing.T) {
+	p := start(t)
+	p.run("%%writefile lib.py\nimport asyncio\ndef run(c): return asyncio.get_event_loop().run_until_complete(c)")
+	p.ok("import asyncio, lib\nasync def w(n): return n\nasyncio.run(w(1))\nNone")
+	if got := p.value("lib.run(w(2))"); got != "2" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestContextOfACellWithAwaitIsKept(t *testing.T) {
+	p := start(t)
+	p.ok("import asyncio, decimal\ndecimal.getcontext().prec = 5\nawait asyncio.sleep(0)")
+	if got := p.value("decimal.getcontext().prec"); got != "5" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestPastedSessionRuns(t *testing.T) {
+	p := start(t)
+	if got := p.value(">>> def f(x):\n...     return x + 1\n...\n>>> f(1)"); got != "2" {
+		t.Errorf("got %q", got)
+	}
+	if got := p.value(">>> 1+1"); got != "2" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestNamesInSingleQuotesAreTheShells(t *testing.T) {
+	p := start(t)
+	p.ok("i, x = 99, 'value'")
+	for code, want := range map[string]string{
+		"!bash -c 'for i in 1 2; do echo $i; done'": "1\n2\n",
+		"!echo '$x' $x \"$x\" {x}":                  "$x value value value\n",
+		"%pip --version 2>&1 | wc -l":               "1\n",
+	} {
+		if got := output(p.run(code), "stdout"); got != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}
+
+func TestCellWithinACell(t *testing.T) {
+	p := start(t)
+	if events := p.run("get_ipython().run_cell('print(1)');"); len(results(events)) != 0 || output(events, "stdout") != "1\n" {
+		t.Errorf("got %+v", events)
+	}
+	events := p.run("r = get_ipython().run_cell('1/0')\nr.success, type(r.error_in_exec).__name__")
+	if got := results(events); len(got) != 1 || got[0].Text != "(False, 'ZeroDivisionError')" || !slices.ContainsFunc(events, func(e event) bool { return e.Name == "ZeroDivisionError" }) {
+		t.Errorf("got %+v", events)
+	}
+}
+
+func TestWhatSymPyAsksOfIPython(t *testing.T) {
+	p := start(t)
+	if got := p.value("from IPython.terminal.interactiveshell import TerminalInteractiveShell\nfrom IPython.lib.latextools import latex_to_png\n" +
+		"isinstance(get_ipython(), TerminalInteractiveShell), get_ipython().colors, latex_to_png('x')"); got != "(False, 'NoColor', None)" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestFilesDoNotHideTheStandardLibrary(t *testing.T) {
+	p := start(t)
+	p.ok("for name in 'random tempfile string typing logging inspect dis subprocess threading selectors shlex mmap'.split():\n  open(name + '.py', 'w').write('1/0')\nNone")
+	p.ok("import os\nos.path.exists('mmap.py') or 1/0\nNone")
+	if got := output(p.run("%%bash\necho bash"), "stdout"); got != "bash\n" {
+		t.Errorf("bash says %q", got)
+	}
+	for code, want := range map[string]string{
+		"import asyncio\nawait asyncio.sleep(0, 3)": "3", "def f(a): pass\nimport inspect; str(inspect.signature(f))": "(a)",
+		"len(!echo a)": "1", "import random; random.Random(1).randint(3, 3)": "3",
+	} {
+		if code == "len(!echo a)" {
+			code = "a = !echo a\nlen(a)"
+		}
+		if got := p.value(code); got != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+	restarted(t, p.run("os._exit(1)"))
+	if got := p.value("5"); got != "5" {
+		t.Errorf("then %q", got)
+	}
+}
+
+func TestDeepRecursion(t *testing.T) {
+	p := start(t)
+	if got := p.value("def fact(n): return 1 if n == 0 else n * fact(n - 1)\nlen(str(fact(1500)))"); got != "4115" {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -100,8 +100,7 @@ class Cell:
             _add_functions(codes, namespace)
             if _need_loop(codes, namespace):
                 return loop.run(self._run_async, namespace)
-            if any("get_event_loop" in code.co_names for code in codes):
-                loop.offer()
+            loop.offer()
         if self.body is not None:
             exec(self.body, namespace)
         if self.last is None:
@@ -120,13 +119,14 @@ class Cell:
 
 
 def _add_functions(codes, namespace):
-    """Adds to code that of the functions that it names, of this cell or earlier ones."""
+    """Adds to code that of the functions and methods that it names, of this cell or earlier ones."""
+    classes = [value for value in list(namespace.values()) if isinstance(value, type) and value.__module__ == "__main__"]
     for code in codes:  # grows meanwhile
         found = [const for const in code.co_consts if isinstance(const, types.CodeType)]
         for name in code.co_names:
-            value = namespace.get(name)
-            if type(value) is types.FunctionType and value.__globals__ is namespace:
-                found.append(value.__code__)
+            for value in (namespace.get(name), *(vars(cls).get(name) for cls in classes)):
+                if type(value) is types.FunctionType and value.__globals__ is namespace:
+                    found.append(value.__code__)
         for inner in found:
             if not inner.co_flags & ASYNCHRONOUS and inner not in codes:
                 codes.append(inner)

@@ -26,7 +26,7 @@ in step again at the next mark.
 import io
 import json
 import os
-from _thread import RLock
+from _thread import RLock, _count, get_ident
 
 MARK = b"\xff"
 PIECE = 1 << 16  # bytes written at once: what is written stays interruptible
@@ -45,6 +45,7 @@ class Channel:
         self._answers = answers
         self._lock = RLock()
         self._current = None
+        self._lines = {}  # (thread, stream) -> the start of a line, while there are several threads
         self.guard = _NoGuard()
         os.register_at_fork(after_in_child=self._become_child)
 
@@ -63,9 +64,35 @@ class Channel:
                 pass
         self._fd = -1
         self._lock = RLock()
+        self._lines = {}
 
     def text(self, stream, text):
-        """Sends text of "stdout" or "stderr"."""
+        """Sends text of "stdout" or "stderr".
+
+        print() writes its arguments and the end of its line one by one. While
+        there are several threads, a line is sent once the thread has all of it.
+        """
+        if self._lines or _count():
+            key = get_ident(), stream
+            with self._lock:
+                text = self._lines.pop(key, "") + text
+                end = text.rfind("\n") + 1 if _count() and len(text) < PIECE else len(text)
+                if end < len(text):
+                    self._lines[key] = text[end:]
+                    text = text[:end]
+        if text:
+            self._send_text(stream, text)
+
+    def settle(self, all_threads=False):
+        """Sends the starts of lines that the thread, or all, have written."""
+        if not self._lines:
+            return
+        with self._lock:
+            keys = [key for key in self._lines if all_threads or key[0] == get_ident()]
+            for key in keys:
+                self._send_text(key[1], self._lines.pop(key))
+
+    def _send_text(self, stream, text):
         try:
             data = text.encode("utf-8")
         except UnicodeEncodeError:
@@ -92,6 +119,7 @@ class Channel:
         """Sends one event. It is whole or absent, also under an interrupt."""
         if self._fd < 0:
             return
+        self.settle(event["type"] == "end")
         line = _encode_json(event).encode("ascii", "replace")
         if len(line) > LINE_LIMIT:
             raise ValueError("event of %d bytes is over the limit" % len(line))
@@ -108,6 +136,7 @@ class Channel:
         What a program says that is started now then comes after it, although
         it goes another way.
         """
+        self.settle()
         if self._fd < 0:
             return
         self._raw(MARK + b"s")
@@ -179,7 +208,7 @@ class TextStream(io.TextIOBase):
         self.write("".join(lines))
 
     def flush(self):
-        pass
+        self._channel.settle()
 
     def close(self):
         # Code that closes sys.stdout would silence every later cell.

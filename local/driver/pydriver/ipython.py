@@ -43,6 +43,7 @@ class ZMQInteractiveShell:
         self.magics_manager = types.SimpleNamespace(magics={"line": {}, "cell": {}})
 
     ast_node_interactivity = "last_expr"
+    colors = "NoColor"
     instance = staticmethod(lambda: get_ipython())
     initialized = staticmethod(lambda: True)
 
@@ -119,9 +120,13 @@ class ZMQInteractiveShell:
         return magics.expand(cmd, magics.names(self))
 
     def run_cell(self, raw_cell, store_history=False, silent=False, **kwargs):
-        """Runs code as a cell; what goes wrong is raised."""
-        shown, value = self.shell.run_nested(raw_cell, 0)
-        if shown and not silent:
+        """Runs code as a cell."""
+        try:
+            shown, value = self.shell.run_nested(raw_cell, 0)
+        except Exception as error:
+            self.shell.report(error)
+            return types.SimpleNamespace(result=None, success=False, error_in_exec=error)
+        if shown and value is not None and not silent:
             self.shell.show(value, True)
         return types.SimpleNamespace(result=value, success=True, error_in_exec=None)
 
@@ -325,6 +330,15 @@ def _shell(module):
     module.InteractiveShell = ZMQInteractiveShell
 
 
+def _terminal(module):
+    # Who is asked whether it is a shell in a terminal is none.
+    module.TerminalInteractiveShell = type("TerminalInteractiveShell", (), {})
+
+
+def _latextools(module):
+    module.latex_to_png = lambda *args, **kwargs: None  # there is no LaTeX
+
+
 def _magic(module):
     def decorator(kind):
         def decorate(function):
@@ -401,7 +415,10 @@ _MODULES = {
     "IPython.core.pylabtools": _pylabtools,
     "IPython.lib": _core,
     "IPython.lib.display": _display,
+    "IPython.lib.latextools": _latextools,
     "IPython.lib.pretty": _pretty,
+    "IPython.terminal": _core,
+    "IPython.terminal.interactiveshell": _terminal,
     "IPython.utils": _core,
     "IPython.utils.capture": _capture,
     "IPython.utils.io": _capture,

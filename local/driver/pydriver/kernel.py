@@ -26,6 +26,7 @@ from _thread import get_ident, start_new_thread
 from . import channel, hooks, shell, spawning, system
 
 COMMAND_CHUNK = 1 << 16
+RECURSION = 3000  # calls within calls; what IPython comes with allows that
 MAX_FAILURES = 100  # exceptions in the kernel's own calls before it gives up
 VOLLEY = 0.5  # seconds in which several SIGINT are one interrupt
 AGAIN = 0.01  # seconds after which an interrupt is repeated that came where it had no effect
@@ -38,7 +39,9 @@ def prepare(preload):
     import importlib
     import linecache
 
-    from . import figures, ipython
+    from . import figures, ipython, standard
+
+    standard.install()
 
     # Python 3.13 keeps the text of -c under the name that exec() gives to code.
     linecache.cache.pop("<string>", None)
@@ -88,6 +91,7 @@ def main(ends, inherited, cwd):
 
 def _become_kernel(out, err, inherited):
     os.setsid()
+    sys.setrecursionlimit(RECURSION)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     system.die_with_parent()

@@ -19,6 +19,7 @@ commands inside it, so that tasks go on between cells as in a notebook.
 """
 
 import os
+import sys
 
 
 class Loop:
@@ -52,19 +53,23 @@ class Loop:
 
     def run(self, function, *arguments):
         """Runs a coroutine function to its end and returns its value."""
-        coroutine = task = None
+        coroutine = task = context = None
         try:
             import asyncio
+            import contextvars
 
             self._open(asyncio)
             coroutine = function(*arguments)
-            task = self._loop.create_task(coroutine)
+            context = contextvars.copy_context()
+            options = {"context": context} if sys.version_info >= (3, 11) else {}
+            task = self._loop.create_task(coroutine, **options)
             return self._loop.run_until_complete(task)
         except KeyboardInterrupt:
             if task is not None:
                 self._cancel(task)
             raise
         finally:
+            _adopt(context)
             if coroutine is not None:
                 coroutine.close()  # one that was interrupted before its start
 
@@ -75,14 +80,12 @@ class Loop:
         is none to begin with.
         """
         import asyncio
-        import warnings
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python 3.12 and 3.13 say that 3.14 has none
-            try:
-                asyncio.get_event_loop()
-            except RuntimeError:
-                self._open(asyncio)
+        # get_event_loop() would warn of what it does not find.
+        policy = getattr(asyncio.events, "_get_event_loop_policy", asyncio.get_event_loop_policy)()
+        current = getattr(getattr(policy, "_local", None), "_loop", None)
+        if current is None or current.is_closed():
+            self._open(asyncio)
 
     def _open(self, asyncio):
         if self._loop is None or self._loop.is_closed():
@@ -101,3 +104,10 @@ class Loop:
     def _enter(self, asyncio):
         # asyncio.run() in a cell leaves its thread without a current loop.
         asyncio.set_event_loop(self._loop)
+
+
+def _adopt(context):
+    """Gives the cells that follow the values of a task's context variables."""
+    for variable, value in context.items() if context else ():
+        if variable.get(None) is not value:
+            variable.set(value)

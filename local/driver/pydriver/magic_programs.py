@@ -15,6 +15,7 @@
 """Magics for programs, files and the environment."""
 
 import os
+import shlex
 import sys
 
 from . import command, ipython
@@ -33,7 +34,7 @@ def system_cell(shell, line, cell):
 
 @line_magic("pip", "uv")
 def pip(shell, line):
-    status = command.run([sys.executable, "-m", shell.magic_name, *split(line)])
+    status = command.run("%s -m %s %s" % (shlex.quote(sys.executable), shell.magic_name, line))
     if status == 0 and line.startswith("install"):
         print("Note: you may need to restart the kernel to use updated packages.")
 

@@ -118,7 +118,9 @@ def expand(text, namespace):
         except Exception:
             return found.group(0)
 
-    return re.sub(r"\$\$|\{\{|\}\}|\{([^{}]+)\}|\$([A-Za-z_]\w*)", replace, text)
+    # A $ in single quotes is for the program.
+    dollar = r"\$([A-Za-z_]\w*)(?=(?:[^']*'[^']*')*[^']*$)"
+    return re.sub(r"\$\$|\{\{|\}\}|\{([^{}]+)\}|" + dollar, replace, text)
 
 
 from . import magic_code, magic_programs, magic_settings  # noqa: E402, F401  (they fill the tables)

@@ -59,6 +59,7 @@ class Process:
         self.sources = {channel: 0, out: 1, err: 2}
         self.pending = bytearray()
         self._alive = True
+        self.used = False  # whether it was given anything to do
         self.relay = relay.Relay(
             lambda event: supervisor.deliver(context, event),
             lambda serial: supervisor.run_ended(context, self, serial),
@@ -77,6 +78,7 @@ class Process:
 
     def send(self, command):
         """Gives the kernel a command."""
+        self.used = True
         self.pending += json.dumps(command, separators=(",", ":")).encode("ascii")
         self.pending += b"\n"
         self.write()

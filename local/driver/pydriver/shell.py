@@ -16,6 +16,7 @@
 
 import builtins
 import linecache
+import mmap
 import os
 import sys
 
@@ -380,8 +381,6 @@ class _Reserve:
 
     def fill(self):
         if self._space is None:
-            import mmap
-
             try:
                 self._space = mmap.mmap(-1, self.SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             except (OSError, MemoryError):

@@ -392,7 +392,12 @@ class Supervisor:
             os.close(fd)
 
     def _lose_kernel(self, context):
-        """Ends the context's kernel, says so to the run, and starts a new one."""
+        """Ends the context's kernel, says so to the run, and starts a new one.
+
+        One that ended before it had anything to do is followed by another one
+        only when there is: that may end at once, too.
+        """
+        useless = context.kernel is not None and context.kernel.exited() and not context.kernel.used
         if context.kernel is not None:
             context.kernel.kill()
             context.kernel.hear_out()
@@ -402,7 +407,7 @@ class Supervisor:
             self._finish(context)
         else:
             context.lost = True
-        if self._start_kernel(context) is not None:
+        if useless or self._start_kernel(context) is not None:
             context.kernel = None  # tried again at the next execute
 
     def _reap(self):

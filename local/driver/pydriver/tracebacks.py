@@ -280,10 +280,9 @@ def _arguments(code):
     names = list(code.co_varnames[: count + 2])
     positional, keyword = names[: code.co_argcount], names[code.co_argcount : count]
     extra = names[count:]
-    if code.co_flags & 0x04 and extra:
-        positional.append("*" + extra.pop(0))
-    if code.co_flags & 0x08 and extra:
-        keyword.append("**" + extra.pop(0))
+    for flag, stars in ((0x04, "*"), (0x08, "**")):
+        if code.co_flags & flag and extra:
+            keyword.append(stars + extra.pop(0))
     return ", ".join(positional + keyword)
 
 

@@ -30,12 +30,13 @@ _BARE = re.compile(
     r"(pip|conda|cd|ls|ll|cat|mkdir|rmdir|rm|cp|mv|man|time|timeit|run|env|load_ext|matplotlib)"
     r"[ \t]+(?=[-\w./~'\"])(?!(?:in|is|and|or|not|if|else)\b)"
 )
+_PROMPT = re.compile(r"(>>>|\.\.\.)( |$)")
 _ALONE = re.compile("cd|ls|ll|pwd|who|whos")  # as the whole cell
 
 
 def transform(source):
     """Returns the cell with its special lines replaced."""
-    source = _dedent(source)
+    source = _unprompted(_dedent(source))
     stripped = source.lstrip()
     if stripped.startswith("%%"):
         return _cell_magic(source, stripped)
@@ -87,6 +88,13 @@ def _dedent(source):
     if not indent:
         return source
     return "\n".join(line[len(indent) :] if line.startswith(indent) else line for line in lines)
+
+
+def _unprompted(source):
+    """Takes away the prompts of a session that was pasted."""
+    lines = source.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    return "\n".join(_PROMPT.sub("", line) for line in lines) if first.startswith(">>>") else source
 
 
 def _cell_magic(source, stripped):
