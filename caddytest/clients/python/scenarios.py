@@ -20,7 +20,6 @@ import asyncio
 import concurrent.futures
 import json
 import os
-import traceback
 import unittest
 import uuid
 

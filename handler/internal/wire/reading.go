@@ -35,8 +35,8 @@ func (r reading) text(s string) (code, problem string) {
 	if trimmed == "" {
 		return "", problemNoCode
 	}
-	if json := trimLead(trimmed); json != "" && strings.IndexByte(`{["`, json[0]) >= 0 {
-		trimmed = json
+	if rest := trimLead(trimmed); rest != "" && strings.IndexByte(`{["`, rest[0]) >= 0 {
+		trimmed = rest
 	}
 	if json.Valid([]byte(trimmed)) {
 		return r.value([]byte(trimmed))
