@@ -110,7 +110,7 @@ func (c *capture) toClient() {
 // noEvents has an error that an upstream sends as a stream not look like one:
 // clients read events of a success only.
 func noEvents(header http.Header, status int) {
-	if !answers(status) && isEvents(header) {
+	if status >= http.StatusBadRequest && isEvents(header) {
 		header.Set("Content-Type", "text/plain; charset=utf-8")
 	}
 }

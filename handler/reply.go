@@ -85,12 +85,15 @@ func copyHeader(dst, src http.Header) {
 // errorObject makes of an error of the upstream an object with a member
 // `error` that clients of streams can read.
 func errorObject(r *response) []byte {
-	body := bytes.TrimSpace(r.body)
-	if data, found := bytes.CutPrefix(body, []byte("data:")); found { // one event, in spite of the status
-		body = data
-	}
-	if object, ok := wire.ErrorIn(body); ok {
+	if object, ok := wire.ErrorIn(r.body); ok {
 		return object
+	}
+	for line := range bytes.Lines(r.body) { // of events, in spite of the status
+		if data, found := bytes.CutPrefix(line, []byte("data:")); found {
+			if object, ok := wire.ErrorIn(data); ok {
+				return object
+			}
+		}
 	}
 	if answers(r.status) {
 		return wire.ErrorObject("The upstream answered with something that is no chat completion.", "upstream_error", "")

@@ -19,6 +19,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -142,8 +143,15 @@ func (x *exchange) echoWithout(more wire.Dropped) (changed bool) {
 	return changed
 }
 
+// escapes are those of JSON: a line feed or a quote may stand before a name.
+var escapes = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|.)`)
+
 // names says whether a text has a name as a word of its own.
 func names(text []byte, name string) bool {
+	if name == "" {
+		return false
+	}
+	text = escapes.ReplaceAll(text, []byte(" "))
 	for {
 		at := bytes.Index(text, []byte(name))
 		if at < 0 {

@@ -223,6 +223,19 @@ func TestRefusedEchoIsNotSentAgainAsItWas(t *testing.T) {
 	}
 }
 
+func TestRefusedFieldMayStandBehindAnEscape(t *testing.T) {
+	for _, message := range []string{
+		`1 validation error for Message\nreasoning_content\n  Extra inputs are not permitted`,
+		`Unknown field \u0027reasoning_content\u0027`,
+	} {
+		inBubble(t, nil, func(f *fixture) {
+			first := turn{calls: []call{python("call_1", "say hi")}, extra: map[string]any{"reasoning_content": "I think", "": "x"}}.reply()
+			f.upstream.then(first, document(http.StatusBadRequest, `{"detail":"`+message+`"}`), says("done"))
+			f.post(ask(nil)).says(t, "stop", "done")
+		})
+	}
+}
+
 func TestEachFieldThatIsRefusedIsLeftOut(t *testing.T) {
 	refusal := func(name string) reply {
 		return document(http.StatusBadRequest, `{"error":{"message":"`+name+` is not supported"}}`)

@@ -23,7 +23,9 @@ look() { # look COMMAND...: run the checks of the wanted target
 	need python3-pandas /usr/bin/python3 -c 'import pandas'
 	need python3-pil /usr/bin/python3 -c 'import PIL'
 	need "nodejs npm" command -v npm
-	need debian-archive-keyring test -e /usr/share/keyrings/debian-archive-keyring.gpg # for scripts/python-openai.sh
+	if [ -z "${PYTHON_OPENAI:-}" ] && ! /usr/bin/python3 -c 'import openai' 2>/dev/null; then # it is fetched from Debian
+		need debian-archive-keyring test -e /usr/share/keyrings/debian-archive-keyring.gpg
+	fi
 	need redis-server command -v redis-server
 	need prometheus command -v promtool # checks the alerts and the dashboard
 }

@@ -465,7 +465,7 @@ func TestHistoryShowsWhatIsAskedFor(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test[0], got, test[1])
 		}
 	}
-	for _, code := range []string{"%history -g x", "%history ~1/2", "%history x"} {
+	for _, code := range []string{"%history " + strings.Repeat("1", 60) + "x", "%history -g x", "%history ~1/2", "%history x"} {
 		if e := p.fails(code); e.Name != "UsageError" {
 			t.Errorf("%s: %+v", code, e)
 		}
@@ -672,6 +672,10 @@ func TestLinesOfThreadsAreWhole(t *testing.T) {
 			t.Errorf("line %q", line)
 		}
 	}
+	if got := output(p.run("def dot(): print('.', end='')\nthreads = [threading.Thread(target=dot) for _ in range(3)]\n"+
+		"[t.start() for t in threads]; [t.join() for t in threads]; print('\\ndone')"), "stdout"); got != "...\ndone\n" {
+		t.Errorf("got %q", got)
+	}
 	// What has no end of a line comes with the end of the run, or with a flush.
 	events = p.run("go, said = threading.Event(), threading.Event()\ndef half():\n  print('half', end='')\n  said.set(); go.wait()\n" +
 		"t = threading.Thread(target=half); t.start(); said.wait()\nprint('a', end=''); display(1); print('b', end='', flush=True)")
@@ -717,6 +721,9 @@ func TestPastedSessionRuns(t *testing.T) {
 	if got := p.value(">>> def f(x):\n...     return x + 1\n...\n>>> f(1)"); got != "2" {
 		t.Errorf("got %q", got)
 	}
+	if got := output(p.run(">>> print('wait... ok')"), "stdout"); got != "wait... ok\n" {
+		t.Errorf("got %q", got)
+	}
 	if got := p.value(">>> 1+1"); got != "2" {
 		t.Errorf("got %q", got)
 	}
@@ -757,7 +764,7 @@ func TestWhatSymPyAsksOfIPython(t *testing.T) {
 
 func TestFilesDoNotHideTheStandardLibrary(t *testing.T) {
 	p := start(t)
-	p.ok("for name in 'random tempfile string typing logging inspect dis subprocess threading selectors shlex mmap'.split():\n  open(name + '.py', 'w').write('1/0')\nNone")
+	p.ok("for name in 'profile random tempfile string typing logging inspect dis subprocess threading selectors shlex mmap'.split():\n  open(name + '.py', 'w').write('1/0')\nNone")
 	p.ok("import os\nos.path.exists('mmap.py') or 1/0\nNone")
 	if got := output(p.run("%%bash\necho bash"), "stdout"); got != "bash\n" {
 		t.Errorf("bash says %q", got)
@@ -772,6 +779,9 @@ func TestFilesDoNotHideTheStandardLibrary(t *testing.T) {
 		if got := p.value(code); got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
 		}
+	}
+	if events := p.run("%prun 1"); events[len(events)-1].Type == "error" {
+		t.Errorf("got %+v", events)
 	}
 	restarted(t, p.run("os._exit(1)"))
 	if got := p.value("5"); got != "5" {

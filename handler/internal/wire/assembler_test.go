@@ -52,6 +52,13 @@ var identities = []struct {
 	{name: "closed snapshots that grow, id alone", turn: []string{
 		calling(piece("0", "a", "run_python", program("x = 1"))), calling(piece("0", "a", "", program("x = 1; print(x)"))),
 	}, calls: "a run_python", ran: []string{"x = 1; print(x)"}},
+	{name: "an object, then a string with more of it", turn: []string{
+		calling(`{"index":0,"id":"a","function":{"name":"run_python","arguments":{"code":"1"}}}`), calling(piece("0", "a", "run_python", program("12"))),
+	}, calls: "a run_python, ? run_python", ran: []string{"1", "12"}},
+	{name: "objects that grow", turn: []string{
+		calling(`{"index":0,"id":"a","function":{"name":"run_python","arguments":{"code":"1"}}}`),
+		calling(`{"index":0,"id":"a","function":{"name":"run_python","arguments":{"code":"12"}}}`),
+	}, calls: "a run_python", ran: []string{"12"}},
 	{name: "one id for two programs", turn: []string{
 		calling(piece("0", "a", "run_python", program("1"))), calling(piece("0", "a", "run_python", program("2"))),
 	}, calls: "a run_python, ? run_python", ran: []string{"1", "2"}},

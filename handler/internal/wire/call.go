@@ -101,8 +101,8 @@ func (c *Call) repeats(f fragment) bool {
 // grows says whether a fragment tells again what the latest one has told, and
 // more of it.
 func (c *Call) grows(f fragment) bool {
-	if f.object != nil {
-		return grown(string(c.object), string(f.object))
+	if f.object != nil || len(c.cuts) == 0 {
+		return f.object != nil && grown(string(c.object), string(f.object))
 	}
 	before, known := unquote(quoted(c.args[c.cuts[len(c.cuts)-1]:]))
 	after, ok := unquote(quoted(f.args))

@@ -120,7 +120,7 @@ class Cell:
 
 def _add_functions(codes, namespace):
     """Adds to code that of the functions and methods that it names, of this cell or earlier ones."""
-    classes = [value for value in list(namespace.values()) if isinstance(value, type) and value.__module__ == "__main__"]
+    classes = [value for value in list(namespace.values()) if issubclass(type(value), type) and value.__module__ == "__main__"]
     for code in codes:  # grows meanwhile
         found = [const for const in code.co_consts if isinstance(const, types.CodeType)]
         for name in code.co_names:

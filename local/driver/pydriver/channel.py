@@ -26,7 +26,7 @@ in step again at the next mark.
 import io
 import json
 import os
-from _thread import RLock, _count, get_ident
+from _thread import RLock, get_ident
 
 MARK = b"\xff"
 PIECE = 1 << 16  # bytes written at once: what is written stays interruptible
@@ -45,7 +45,8 @@ class Channel:
         self._answers = answers
         self._lock = RLock()
         self._current = None
-        self._lines = {}  # (thread, stream) -> the start of a line, while there are several threads
+        self._main = get_ident()
+        self._lines = {}  # (thread, stream) -> the start of a line, of threads other than the main one
         self.guard = _NoGuard()
         os.register_at_fork(after_in_child=self._become_child)
 
@@ -69,14 +70,16 @@ class Channel:
     def text(self, stream, text):
         """Sends text of "stdout" or "stderr".
 
-        print() writes its arguments and the end of its line one by one. While
-        there are several threads, a line is sent once the thread has all of it.
+        print() writes its arguments and the end of its line one by one. What a
+        thread writes is sent line by line, or before the main one writes.
         """
-        if self._lines or _count():
-            key = get_ident(), stream
+        key = get_ident(), stream
+        if key[0] == self._main:
+            self.settle(True)
+        elif self._fd >= 0:
             with self._lock:
                 text = self._lines.pop(key, "") + text
-                end = text.rfind("\n") + 1 if _count() and len(text) < PIECE else len(text)
+                end = text.rfind("\n") + 1 if len(text) < PIECE else len(text)
                 if end < len(text):
                     self._lines[key] = text[end:]
                     text = text[:end]
@@ -87,7 +90,7 @@ class Channel:
         """Sends the starts of lines that the thread, or all, have written."""
         if not self._lines:
             return
-        with self._lock:
+        with self.guard, self._lock:
             keys = [key for key in self._lines if all_threads or key[0] == get_ident()]
             for key in keys:
                 self._send_text(key[1], self._lines.pop(key))
@@ -257,7 +260,7 @@ class ByteStream(io.RawIOBase):
         return len(data)
 
     def flush(self):
-        pass
+        self._text.flush()
 
     def close(self):
         pass

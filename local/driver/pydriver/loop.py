@@ -82,8 +82,8 @@ class Loop:
         import asyncio
 
         # get_event_loop() would warn of what it does not find.
-        policy = getattr(asyncio.events, "_get_event_loop_policy", asyncio.get_event_loop_policy)()
-        current = getattr(getattr(policy, "_local", None), "_loop", None)
+        get = getattr(asyncio.events, "_get_event_loop_policy", None) or asyncio.get_event_loop_policy
+        current = getattr(getattr(get(), "_local", None), "_loop", None)
         if current is None or current.is_closed():
             self._open(asyncio)
 

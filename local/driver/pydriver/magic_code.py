@@ -220,7 +220,7 @@ def run(shell, line):
 
 @line_magic("history", "hist")
 def history(shell, line):
-    found = re.fullmatch(r"((?:-[no]+\s*)*)(?:-l\s*(\d*)|((?:\d+(?:-\d+)?\s*)*))", line.strip())
+    found = re.fullmatch(r"((?:-[no]+\s*)*)(?:-l\s*(\d*)|((?:\d+(?:-\d+)?(?:\s+|$))*))", line.strip())
     if not found:
         raise ipython.UsageError("%history takes -n (numbers), -o (outputs), and -l COUNT (the last ones) or cells such as 2 4-6.")
     options, last, cells = found.groups()

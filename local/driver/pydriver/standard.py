@@ -24,8 +24,8 @@ import sys
 from importlib.machinery import PathFinder
 
 _NAMES = frozenset(
-    "ast asyncio base64 binascii bisect cProfile codecs concurrent contextvars copy dataclasses dis enum fnmatch hashlib heapq"
-    " inspect linecache logging mmap opcode pickle platform pprint pstats queue random resource select selectors shlex shutil"
+    "ast asyncio base64 binascii bisect bz2 cProfile codecs concurrent contextvars copy dataclasses dis enum fnmatch hashlib heapq"
+    " inspect linecache logging lzma mmap opcode pickle platform pprint profile pstats queue random resource select selectors shlex shutil"
     " signal socket ssl string struct subprocess tempfile textwrap threading timeit token tokenize traceback types typing"
     " uuid warnings weakref zlib".split()
 )

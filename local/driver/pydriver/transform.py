@@ -30,7 +30,7 @@ _BARE = re.compile(
     r"(pip|conda|cd|ls|ll|cat|mkdir|rmdir|rm|cp|mv|man|time|timeit|run|env|load_ext|matplotlib)"
     r"[ \t]+(?=[-\w./~'\"])(?!(?:in|is|and|or|not|if|else)\b)"
 )
-_PROMPT = re.compile(r"(>>>|\.\.\.)( |$)")
+_PROMPT = re.compile(r"^(>>>|\.\.\.)( |$)")
 _ALONE = re.compile("cd|ls|ll|pwd|who|whos")  # as the whole cell
 
 
