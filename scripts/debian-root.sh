@@ -23,7 +23,7 @@ fi
 mkdir -p "$(dirname "$cache")"
 work=$(mktemp -d "$cache.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work"/apt/{state/lists/partial,cache/archives/partial,etc/preferences.d} "$work"/root/{dev,etc,proc,run,sys,tmp,usr,work}
+mkdir -p "$work"/apt/{state/lists/partial,cache/archives/partial,etc/preferences.d} "$work"/root/{dev,etc,proc,run,src,sys,tmp,usr}
 : >"$work/apt/status"
 echo "deb [signed-by=$keyring] https://deb.debian.org/debian $release main" >"$work/apt/sources.list"
 # An apt that knows nothing of the packages and the configuration of the system.

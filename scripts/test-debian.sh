@@ -20,7 +20,7 @@ inside() { # inside DIRECTORY COMMAND...
 	local dir=$1
 	shift
 	bwrap --bind "$root" / --dev-bind /dev /dev --bind /proc /proc --ro-bind /sys /sys --tmpfs /tmp --tmpfs /run --tmpfs /root \
-		--ro-bind "$PWD" /work --ro-bind "$tests" /run/tests "${rights[@]}" --die-with-parent --chdir "/work/$dir" \
+		--ro-bind "$PWD" /src --ro-bind "$tests" /run/tests "${rights[@]}" --die-with-parent --chdir "/src/$dir" \
 		--setenv HOME /root --setenv PATH /usr/bin:/usr/sbin "$@"
 }
 echo "test-debian: $release, $(inside . python3 --version), $(inside . bwrap --version)"

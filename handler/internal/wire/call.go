@@ -34,7 +34,7 @@ type Call struct {
 	index  int
 	listed bool   // it has an index
 	custom bool   // it is of a custom tool
-	clean  bool   // the name is less than what came
+	mended bool   // the name is less than what came
 	given  bool   // the id is one of ours
 	again  bool   // it began with the name of the call before and no id
 	extra  parts  // unknown members of the call
@@ -57,7 +57,7 @@ func (c *Call) take(f fragment, n *tally) {
 	if !c.listed && f.listed {
 		c.index, c.listed = f.index, true
 	}
-	c.custom, c.clean = c.custom || f.custom, c.clean || f.cleaned
+	c.custom, c.mended = c.custom || f.custom, c.mended || f.mended
 	if len(f.args) > 0 {
 		c.cuts = append(c.cuts, len(c.args))
 		c.args = append(c.args, f.args...)

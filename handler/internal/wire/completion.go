@@ -101,7 +101,7 @@ func (n *Completion) unchanged(c *Chunk, a *Answer, o Outcome) bool {
 // could not use that.
 func (n *Completion) mended(call *Call) bool {
 	_, name := n.Tools.Owner(call.Name)
-	return call.given || call.object != nil || call.clean || name != call.Name
+	return call.given || call.object != nil || call.mended || name != call.Name
 }
 
 func (n *Completion) appendChoice(dst []byte, c *Chunk, a *Answer, o Outcome) []byte {

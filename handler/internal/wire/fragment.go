@@ -27,7 +27,7 @@ type fragment struct {
 	index    int
 	listed   bool // it has an index
 	custom   bool // it is of a custom tool, whose input is text and no JSON
-	cleaned  bool // the name is less than what came
+	mended   bool // the name is less than what came
 	args     []byte
 	object   []byte
 	extra    []unknown
@@ -69,7 +69,7 @@ func readFragment(raw []byte) (fragment, bool) {
 		}
 	}
 	if !nested && !f.custom {
-		f.name, f.cleaned, f.args, f.object = flat.name, flat.cleaned, flat.args, flat.object
+		f.name, f.mended, f.args, f.object = flat.name, flat.mended, flat.args, flat.object
 	}
 	return f, true
 }
@@ -98,7 +98,7 @@ func (f *fragment) readMember(m member, raw []byte, arguments string) bool {
 	case m.is(raw, "name"):
 		name := identity(v)
 		f.name = cleanName(name)
-		f.cleaned = f.name != name
+		f.mended = f.name != name
 	case m.is(raw, arguments):
 		if body, ok := stringBody(v); ok {
 			f.args = body

@@ -83,8 +83,7 @@ def is_command(source):
 def _dedent(source):
     """Takes away the indentation that the first line has."""
     lines = source.split("\n")
-    first = next((line for line in lines if line.strip()), "")
-    indent = _INDENT.match(first).group()
+    indent = _INDENT.match(_first(lines)).group()
     if not indent:
         return source
     return "\n".join(line[len(indent) :] if line.startswith(indent) else line for line in lines)
@@ -93,8 +92,14 @@ def _dedent(source):
 def _unprompted(source):
     """Takes away the prompts of a session that was pasted."""
     lines = source.split("\n")
-    first = next((line for line in lines if line.strip()), "")
-    return "\n".join(_PROMPT.sub("", line) for line in lines) if first.startswith(">>>") else source
+    if not _first(lines).startswith(">>>"):
+        return source
+    return "\n".join(_PROMPT.sub("", line) for line in lines)
+
+
+def _first(lines):
+    """The first line that is not blank, "" when there is none."""
+    return next((line for line in lines if line.strip()), "")
 
 
 def _cell_magic(source, stripped):
